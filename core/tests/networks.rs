@@ -8,6 +8,7 @@
 )]
 
 #[allow(dead_code, reason = "shared with the other tests")]
+#[macro_use]
 mod engines;
 
 #[allow(dead_code, unreachable_pub, clippy::expect_used, reason = "shared with the other crate")]
@@ -26,12 +27,11 @@ use loggap_core::sim::implicit::{
     self, ImplicitError, OrderedMemory, PatternProgram, RankState, Requirements, Simulation,
 };
 use loggap_core::sim::network::{
-    Delivery, Fabric as _, Flow, Flows, FlowsMemory, FlowsRequirements, Hop, Link, QueuedLink,
-    Tenants, Topology, Usage,
+    Fabric as _, Flows, FlowsMemory, FlowsRequirements, Tenants, Topology, Usage,
 };
 use loggap_core::sim::{Engine, Entry, NoNoise, Noise, Parameters, Settings, Silent, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
-use loggap_core::with_program;
+use loggap_core::{with_network_memory_parts, with_program};
 use program::Program;
 use random_pattern::{options, patterns};
 
@@ -76,20 +76,7 @@ impl Place {
     /// Calls `then` with the network.
     fn lend<T>(&self, ranks: u32, then: impl FnOnce(Flows<'_>) -> T) -> T {
         let needs = FlowsRequirements::new(&self.topology, self.messages);
-        let memory = FlowsMemory {
-            links: &mut vec![Link::default(); needs.links],
-            link_queue: &mut vec![QueuedLink::default(); needs.link_queue],
-            changed: &mut vec![0; needs.changed],
-            hops: &mut vec![Hop::default(); needs.hops],
-            flows: &mut vec![Flow::default(); needs.flows],
-            deliveries: &mut vec![Delivery::default(); needs.deliveries],
-            buckets: &mut vec![0; needs.buckets],
-            ends: &mut vec![Entry::default(); needs.ends],
-            ends_in_order: &mut vec![Entry::default(); needs.ends_in_order],
-            arrivals_in_order: &mut vec![Entry::default(); needs.arrivals_in_order],
-            unlimited: &mut vec![0; needs.unlimited],
-            arrivals: &mut vec![Entry::default(); needs.arrivals],
-        };
+        let memory = with_network_memory_parts!(lend needs, FlowsMemory;);
         let mut carried = vec![0.0; needs.links * STEPS];
         let usage = Usage::new(&mut carried, STEPS).unwrap();
         let Self { ref hosts, seed, messages, .. } = *self;
@@ -156,11 +143,12 @@ fn compute<P: implicit::Program>(
         places: &mut vec![0; ranks],
         nodes: &mut vec![[0; 4]; nodes],
     };
-    place.lend(program.ranks(), |flows| {
+    place.lend(program.extent().ranks, |flows| {
         let mut simulation = Simulation::on_network(program, parameters, noise, flows, memory)?;
         let ended = simulation.run()?;
         assert_eq!(ended.open_ties, 0);
-        let finish: Vec<u64> = (0..program.ranks()).map(|rank| simulation.finish(rank).0).collect();
+        let finish: Vec<u64> =
+            (0..program.extent().ranks).map(|rank| simulation.finish(rank).0).collect();
         assert_eq!(finish.iter().max().copied().unwrap_or_default(), ended.makespan.0);
         let outcome = Outcome { finish, events: ended.events, ..Outcome::default() };
         Ok(Ran::of(outcome, simulation.network()))

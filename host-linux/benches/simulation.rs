@@ -34,6 +34,8 @@ use loggap_core::measure::Clock;
 use loggap_core::model::Preset;
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{PatternProgram, ProgramFinished};
+use loggap_core::sim::mail::Block;
+use loggap_core::sim::windows::Away;
 use loggap_core::sim::{
     self, BuildError, Builder, Engine, NoNoise, Parameters, Receive, Rendezvous, Settings, Silent,
     Survey,
@@ -226,16 +228,23 @@ impl Row {
         let survey = self.survey();
         let shift = windows::partition_shift(self.ranks, threads);
         let settings = self.settings();
-        let needs =
-            sim::windows::Requirements::of(&survey, &parameters(), settings, shift).unwrap();
+        let needs = sim::windows::Requirements::of(
+            &survey,
+            &parameters(),
+            settings,
+            (shift, Block::ALL),
+            Away::FEW,
+        )
+        .unwrap();
         let mut memory = windows::WindowMemory::new(&needs).unwrap();
         let builder = sim::windows::Builder::new(memory.lend(), needs, parameters());
         let mut builder = builder.unwrap();
         self.play(&mut builder);
         let schedule = builder.finish().unwrap();
         let loaded = clock.now();
-        let ended =
-            windows::run(schedule, NoNoise, |_| Silent, &resources(threads), &mut |_| {}).unwrap();
+        let ended = windows::run(schedule, NoNoise, |_| Silent, &resources(threads), &mut |_| {})
+            .unwrap()
+            .unwrap();
         let done = clock.now();
         ended.unfinished(|left| panic!("{left}"));
         let lent = needs.bytes() + ended.mail_bytes();
@@ -246,8 +255,7 @@ impl Row {
         let loaded = clock.now();
         let program = PatternProgram::new(self.pattern, &self.options()).unwrap().unwrap();
         let means = &Means::ONE_THREAD;
-        let outcome =
-            run_pattern(&program, parameters(), NoNoise, means, |_, _| {}).unwrap().outcome;
+        let outcome = run_pattern(&program, parameters(), NoNoise, means).unwrap().outcome;
         assert_eq!(outcome.open_ties, 0);
         let ProgramFinished { events, messages, .. } = outcome;
         let lent = bytes_needed(&program);
@@ -266,15 +274,15 @@ fn text(clock: HostClock, path: &Path) -> Ran {
         windows::Split::Threads(1),
         |schedule, needs, _| {
             let loaded = clock.now();
-            let ended =
-                windows::run(schedule, NoNoise, |_| Silent, &resources(1), &mut |_| {}).unwrap();
+            let ended = windows::run(schedule, NoNoise, |_| Silent, &resources(1), &mut |_| {})
+                .unwrap()
+                .unwrap();
             let done = clock.now();
             assert_eq!(ended.finished().makespan, Picos(110_000_000));
             let lent = needs.bytes + ended.mail_bytes();
             Ran { loaded, done, events: ended.finished().events, ops: needs.ops, lent }
         },
     )
-    .unwrap()
     .unwrap()
 }
 

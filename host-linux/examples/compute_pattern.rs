@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let program = PatternProgram::new(pattern, &options)?.ok_or("this pattern has to be stored")?;
     let start = Instant::now();
     let parameters = Parameters::one(DEFAULTS);
-    let computed = run_pattern(&program, parameters, NoNoise, &Means::ONE_THREAD, |_, _| ())?;
+    let computed = run_pattern(&program, parameters, NoNoise, &Means::ONE_THREAD)?;
     let outcome = computed.outcome;
     let seconds = start.elapsed().as_secs_f64();
     let rate = outcome.events as f64 / seconds / 1e6;

@@ -4,14 +4,15 @@ use crate::program::Program;
 use crate::shadow::{self, Outcome};
 use loggap::simulation::windows::{Resources, WindowError, WindowMemory};
 use loggap::simulation::{
-    self, Alone, NetworkPlan, OwnedMemory, ParameterSets, Placement, TopologyPlan,
+    self, Alone, NetworkPlan, OwnedMemory, ParameterSets, Placement, RunError, TopologyPlan,
 };
 use loggap::timeline::causes::{CauseRecorder, Causes, Quantity};
 use loggap::timeline::link_holds::LinkHolds;
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::{LogGops, Protocol};
-use loggap_core::sim::network::{FlowRate, Network};
-use loggap_core::sim::windows::{self, Unsuitable};
+use loggap_core::sim::mail::Block;
+use loggap_core::sim::network::Network;
+use loggap_core::sim::windows::{self, Away, Unsuitable};
 use loggap_core::sim::{
     BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, Parameters, RankCounters,
     Receive, Rendezvous, Schedule, Settings, Silent, SimError, Storage, Survey, Unfinished,
@@ -142,8 +143,10 @@ pub fn causes_in_windows(
 pub enum Stopped {
     /// The program is for the other engine.
     Unsuitable(Unsuitable),
+    /// The run was given up.
+    GivenUp(WindowError),
     /// The run stopped.
-    Error(WindowError),
+    Error(SimError),
 }
 
 fn in_windows<N: Noise + Clone + Send, O: Observer + Send>(
@@ -158,7 +161,13 @@ fn in_windows<N: Noise + Clone + Send, O: Observer + Send>(
     let sets = sets(settings);
     let parameters = sets.parameters().unwrap();
     let settings = self::settings(settings);
-    let needs = windows::Requirements::of(&survey, &parameters, settings, cut.shift);
+    let needs = windows::Requirements::of(
+        &survey,
+        &parameters,
+        settings,
+        (cut.shift, Block::ALL),
+        Away::FEW,
+    );
     let needs = needs.map_err(Stopped::Unsuitable)?;
     let mut memory = WindowMemory::new(&needs).unwrap();
     let mut builder = windows::Builder::new(memory.lend(), needs, parameters).unwrap();
@@ -171,8 +180,10 @@ fn in_windows<N: Noise + Clone + Send, O: Observer + Send>(
         Resources { threads: cut.threads, mail_bytes: cut.mail_bytes, small: 0, processes: &Alone };
     let first_ops = schedule.first_ops().to_vec();
     let observe = |_| observe(&first_ops);
-    let ended = simulation::windows::run(schedule, noise, observe, &resources, &mut |_| {})
-        .map_err(Stopped::Error)?;
+    let ended = match simulation::windows::run(schedule, noise, observe, &resources, &mut |_| {}) {
+        Err(RunError::Stopped(error)) => return Err(Stopped::Error(error)),
+        other => other.unwrap().map_err(Stopped::GivenUp)?,
+    };
     let finished = ended.finished();
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
     outcome.finish = ended.finish().map(|time| time.0).collect();
@@ -339,8 +350,12 @@ fn run_on_network<O: Observer>(
         let observer = observe(schedule.first_ops());
         let messages = schedule.sends() as usize;
         let mut placed = plan.place(ranks, schedule.interfaces(), messages).unwrap();
-        let told = holds.map(|holds| |told: &FlowRate| holds.note(told));
-        let network = placed.lend_observed(told).unwrap();
+        let network = placed.lend().unwrap();
+        let mut holds = holds.cloned();
+        let network = match &mut holds {
+            Some(holds) => network.with_observer(holds),
+            None => network,
+        };
         let mut engine =
             Engine::on_network(schedule, parameters, settings, noise, observer, network);
         (outcome(&mut engine, ranks), engine.into_observer())

@@ -17,9 +17,8 @@ use loggap_core::goal::binary::{
 use loggap_core::goal::{Edge, Lookup, Output, RankMemory, RankNode};
 use loggap_core::sim::streamed::{Builder, Memory, Requirements};
 use loggap_core::sim::{
-    Arrived, Begun, Calculated, Engine, Finished, Handled, Matched, MessageKind, NoNoise, Noise,
-    Observer, Parameters, Released, Resumed, Satisfied, Sent, Settings, Silent, SimError, Survey,
-    Taken,
+    Engine, Finished, MessageKind, NoNoise, Noise, Observed, Observer, Parameters, Sent, Settings,
+    Silent, SimError, Survey,
 };
 
 /// Bytes in memory.
@@ -229,50 +228,29 @@ impl Runs {
 }
 
 impl Observer for Runs {
-    fn calculated(&mut self, event: &Calculated) {
-        self.calculated.push(event.op);
+    fn observe(&mut self, event: Observed<'_>) {
+        match event {
+            Observed::Calculated(event) => self.calculated.push(event.op),
+            Observed::Handled(event) => self.handled.push((event.op, event.message_kind)),
+            _ => {}
+        }
     }
-
-    fn sent(&mut self, _event: &Sent) {}
-
-    fn handled(&mut self, event: &Handled) {
-        self.handled.push((event.op, event.message_kind));
-    }
-
-    fn matched(&mut self, _event: &Matched) {}
 }
 
 /// Keeps all that it is told, in that order.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub struct Log(pub Vec<String>);
 
-/// What an observer is told, but for tags that have no meaning.
-macro_rules! logged {
-    ($($told:ident: $event:ty,)*) => {
-        impl Observer for Log {
-            $(
-                fn $told(&mut self, event: &$event) {
-                    self.0.push(format!("{event:?}"));
-                }
-            )*
-
-            fn sent(&mut self, event: &Sent) {
-                let answers = matches!(event.message_kind, MessageKind::Cts | MessageKind::Data);
-                let tag = if answers { 0 } else { event.tag };
-                self.0.push(format!("{:?}", Sent { tag, ..*event }));
+impl Observer for Log {
+    fn observe(&mut self, event: Observed<'_>) {
+        self.0.push(match event {
+            // Their tags have no meaning.
+            Observed::Sent(event)
+                if matches!(event.message_kind, MessageKind::Cts | MessageKind::Data) =>
+            {
+                format!("{:?}", Sent { tag: 0, ..*event })
             }
-        }
-    };
-}
-
-logged! {
-    begun: Begun,
-    satisfied: Satisfied,
-    released: Released,
-    arrived: Arrived,
-    taken: Taken,
-    resumed: Resumed,
-    calculated: Calculated,
-    handled: Handled,
-    matched: Matched,
+            event => format!("{event:?}"),
+        });
+    }
 }

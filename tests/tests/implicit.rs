@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 
-use loggap::simulation::{Computed, Means, PatternError, Progress, bytes_needed, run_pattern};
+use loggap::simulation::{Computed, Means, Progress, RunError, bytes_needed, run_pattern};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
-    self, ImplicitError, Memory, PatternProgram, ProgramFinished, RankState, Release, Requirements,
-    Simulation, Transfer,
+    self, Extent, ImplicitError, Memory, PatternProgram, ProgramFinished, RankState, Release,
+    Requirements, Simulation, Transfer,
 };
 use loggap_core::sim::{NoNoise, Noise, Parameters, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -35,13 +35,14 @@ fn computed_with<N: Noise + Copy + Send>(
     parameters: Parameters<'_>,
     noise: N,
 ) -> Result<(Computed, Vec<u64>), ImplicitError> {
-    let mut finish = Vec::new();
-    let computed = run_pattern(program, parameters, noise, means, |_, time| finish.push(time.0));
-    match computed {
-        Ok(computed) => Ok((computed, finish)),
-        Err(PatternError::Stopped(error)) => Err(error),
-        Err(error @ PatternError::Elsewhere) => panic!("{error}"),
-        Err(PatternError::Memory { .. }) => Err(ImplicitError::Memory),
+    match run_pattern(program, parameters, noise, &Means { finish: true, ..*means }) {
+        Ok(computed) => {
+            let finish = computed.finish.iter().map(|time| time.0).collect();
+            Ok((computed, finish))
+        }
+        Err(RunError::Pattern(error)) => Err(error),
+        Err(RunError::PatternMemory { .. }) => Err(ImplicitError::Memory),
+        Err(error) => panic!("{error}"),
     }
 }
 
@@ -271,9 +272,9 @@ fn what_cannot_be_computed_is_refused_with_its_reason() {
     let ring = program(Pattern::PipelinedRing, &options).unwrap();
     let protocols = [0, 50].map(|first| Protocol { first: Bytes(first), parameters: set });
     let parameters = Parameters::per_protocol(&protocols).unwrap();
-    let run = |program| run_pattern(program, parameters, NoNoise, &Means::ONE_THREAD, |_, _| ());
+    let run = |program| run_pattern(program, parameters, NoNoise, &Means::ONE_THREAD);
     let error = run(&ring).unwrap_err();
-    assert!(matches!(error, PatternError::Stopped(ImplicitError::Protocols)), "{error}");
+    assert!(matches!(error, RunError::Pattern(ImplicitError::Protocols)), "{error}");
     assert!(run(&broadcast).is_ok());
 
     assert!(program(Pattern::ResNet, &Options::new(8, 100)).is_none());
@@ -294,21 +295,9 @@ struct Broken {
 
 impl implicit::Program for Broken {
     type State = ();
-    fn ranks(&self) -> u32 {
-        2
-    }
-    fn sizes(&self) -> [u64; 2] {
-        [1, 1]
-    }
-    fn messages(&self) -> u64 {
-        self.sends.into()
-    }
-
-    fn waiting(&self) -> u64 {
-        8
-    }
-    fn interchangeable(&self, _rank: u32) -> bool {
-        true
+    fn extent(&self) -> Extent {
+        let (messages, sizes) = (self.sends.into(), [1, 1]);
+        Extent { ranks: 2, sizes, waiting: 8, messages, busy: 2, interchangeable: true }
     }
     fn start(&self, rank: u32, _state: &mut ()) -> Release {
         match rank {

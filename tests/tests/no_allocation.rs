@@ -12,6 +12,8 @@ use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
     Memory, OrderedMemory, PatternProgram, Program, RankState, Requirements, Simulation,
 };
+use loggap_core::sim::mail::Block;
+use loggap_core::sim::windows::Away;
 use loggap_core::sim::{
     Builder, Engine, Entry, NoNoise, Parameters, Receive, Rendezvous, Settings, Silent, Survey,
     windows,
@@ -95,7 +97,9 @@ fn windows_of(pattern: Pattern) -> (u64, u64) {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let parameters = Parameters::one(parameters(u64::MAX));
-    let needs = windows::Requirements::of(&survey, &parameters, settings, 3).unwrap();
+    let needs =
+        windows::Requirements::of(&survey, &parameters, settings, (3, Block::ALL), Away::FEW)
+            .unwrap();
     let mut memory = WindowMemory::new(&needs).unwrap();
     let mut builder = windows::Builder::new(memory.lend(), needs, parameters).unwrap();
     program.replay(&mut builder).unwrap();
@@ -103,7 +107,7 @@ fn windows_of(pattern: Pattern) -> (u64, u64) {
     let resources =
         Resources { threads: 1, mail_bytes: u64::MAX, small: Resources::SMALL, processes: &Alone };
     let (ended, calls) =
-        calls_of(|| run(schedule, NoNoise, |_| Silent, &resources, &mut |_| {}).unwrap());
+        calls_of(|| run(schedule, NoNoise, |_| Silent, &resources, &mut |_| {}).unwrap().unwrap());
     (ended.finished().events, calls)
 }
 
@@ -134,7 +138,7 @@ fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P
         seed: 1,
         watched: true,
     };
-    let mut placed = plan.place(program.ranks(), 1, needs.nodes_most).unwrap();
+    let mut placed = plan.place(program.extent().ranks, 1, needs.nodes_most).unwrap();
     let memory = OrderedMemory {
         ranks: &mut vec![RankState::default(); needs.ranks],
         queue: &mut vec![Entry::default(); 2 * needs.ranks],

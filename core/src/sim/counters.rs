@@ -1,6 +1,8 @@
 //! Counters of each rank.
 
-use super::hooks::{Begun, Calculated, Handled, Matched, MessageKind, Observer, Sent, Turn};
+use super::hooks::{
+    Begun, Calculated, Handled, Matched, MessageKind, Observed, Observer, Sent, Turn,
+};
 use crate::units::{Bytes, Picos};
 
 /// Counters of one rank. Times and counts saturate.
@@ -110,6 +112,20 @@ impl<'m> Counters<'m> {
 }
 
 impl Observer for Counters<'_> {
+    #[inline]
+    fn observe(&mut self, event: Observed<'_>) {
+        match event {
+            Observed::Begun(event) => self.begun(event),
+            Observed::Calculated(event) => self.calculated(event),
+            Observed::Sent(event) => self.sent(event),
+            Observed::Handled(event) => self.handled(event),
+            Observed::Matched(event) => self.matched(event),
+            _ => {}
+        }
+    }
+}
+
+impl Counters<'_> {
     fn begun(&mut self, event: &Begun) {
         if event.turn == Turn::Receive
             && let Some(counters) = self.rank(event.rank)

@@ -252,6 +252,32 @@ pub struct Resumed {
     pub time: Picos,
 }
 
+/// Event of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Observed<'e> {
+    /// Start of an event.
+    Begun(&'e Begun),
+    /// Fulfilled dependency.
+    Satisfied(&'e Satisfied),
+    /// Operation that became ready.
+    Released(&'e Released),
+    /// Message that crossed a network.
+    Arrived(&'e Arrived),
+    /// Message taken by an interface.
+    Taken(&'e Taken),
+    /// Send above the eager limit, ended by its match.
+    Resumed(&'e Resumed),
+    /// Calculation.
+    Calculated(&'e Calculated),
+    /// Message sent.
+    Sent(&'e Sent),
+    /// Message handled.
+    Handled(&'e Handled),
+    /// Message matched with a receive.
+    Matched(&'e Matched),
+}
+
 /// Receiver of a run's events, in the order of execution. In [windows](super::windows) each
 /// partition reports its own, in order for each rank.
 ///
@@ -259,44 +285,8 @@ pub struct Resumed {
 /// were [`Satisfied`], the processor and interface that it names, and the arrival of its message
 /// allow.
 pub trait Observer {
-    /// Start of an event.
-    #[inline]
-    fn begun(&mut self, event: &Begun) {
-        let _ = event;
-    }
-    /// Fulfilled dependency.
-    #[inline]
-    fn satisfied(&mut self, event: &Satisfied) {
-        let _ = event;
-    }
-    /// Operation that became ready.
-    #[inline]
-    fn released(&mut self, event: &Released) {
-        let _ = event;
-    }
-    /// Message that crossed a network.
-    #[inline]
-    fn arrived(&mut self, event: &Arrived) {
-        let _ = event;
-    }
-    /// Message taken by an interface.
-    #[inline]
-    fn taken(&mut self, event: &Taken) {
-        let _ = event;
-    }
-    /// Send above the eager limit, ended by its match.
-    #[inline]
-    fn resumed(&mut self, event: &Resumed) {
-        let _ = event;
-    }
-    /// Calculation.
-    fn calculated(&mut self, event: &Calculated);
-    /// Message sent.
-    fn sent(&mut self, event: &Sent);
-    /// Message handled.
-    fn handled(&mut self, event: &Handled);
-    /// Message matched with a receive.
-    fn matched(&mut self, event: &Matched);
+    /// Takes note of an event.
+    fn observe(&mut self, event: Observed<'_>);
 }
 
 /// No observer; compiled to nothing.
@@ -305,52 +295,26 @@ pub struct Silent;
 
 impl Observer for Silent {
     #[inline]
-    fn calculated(&mut self, _event: &Calculated) {}
-    #[inline]
-    fn sent(&mut self, _event: &Sent) {}
-    #[inline]
-    fn handled(&mut self, _event: &Handled) {}
-    #[inline]
-    fn matched(&mut self, _event: &Matched) {}
+    fn observe(&mut self, _event: Observed<'_>) {}
 }
 
-/// Implements [`Observer`] for an optional observer and for a pair, by forwarding every event.
-macro_rules! pass_on {
-    ($($told:ident: $event:ty,)*) => {
-        /// An optional observer.
-        impl<O: Observer> Observer for Option<O> {
-            $(
-                fn $told(&mut self, event: &$event) {
-                    if let Some(observer) = self {
-                        observer.$told(event);
-                    }
-                }
-            )*
+/// An optional observer.
+impl<O: Observer> Observer for Option<O> {
+    #[inline]
+    fn observe(&mut self, event: Observed<'_>) {
+        if let Some(observer) = self {
+            observer.observe(event);
         }
-
-        /// A pair of observers, called one after the other.
-        impl<A: Observer, B: Observer> Observer for (A, B) {
-            $(
-                fn $told(&mut self, event: &$event) {
-                    self.0.$told(event);
-                    self.1.$told(event);
-                }
-            )*
-        }
-    };
+    }
 }
 
-pass_on! {
-    begun: Begun,
-    satisfied: Satisfied,
-    released: Released,
-    arrived: Arrived,
-    taken: Taken,
-    resumed: Resumed,
-    calculated: Calculated,
-    sent: Sent,
-    handled: Handled,
-    matched: Matched,
+/// A pair of observers, called one after the other.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    #[inline]
+    fn observe(&mut self, event: Observed<'_>) {
+        self.0.observe(event);
+        self.1.observe(event);
+    }
 }
 
 /// Noise from one trace, which each rank replays from its own phase.

@@ -4,8 +4,8 @@
 /// elements of each part and some further fields.
 macro_rules! lent_memory {
     (
-        parts { $($(#[$doc:meta])* $part:ident: $element:ty,)* }
         further { $($(#[$further_doc:meta])* $further:ident: $further_type:ty,)* }
+        $($(#[$doc:meta])* $part:ident: $element:ty,)*
     ) => {
         /// Number of elements of each part of [`Memory`].
         #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -42,6 +42,12 @@ macro_rules! lent_memory {
             /// Shortens each part to its required length; `None` if one is shorter.
             pub(super) fn cut(self, requirements: &Requirements) -> Option<Self> {
                 Some(Self { $($part: self.$part.get_mut(..requirements.$part)?,)* })
+            }
+
+            /// Takes the first elements of each part, as many as required.
+            #[allow(dead_code, reason = "not all memory is divided")]
+            pub(super) fn split_off(&mut self, requirements: &Requirements) -> Option<Self> {
+                Some(Self { $($part: self.$part.split_off_mut(..requirements.$part)?,)* })
             }
         }
     };

@@ -229,12 +229,6 @@ impl Chunks {
         }
     }
 
-    /// Number of chunks.
-    #[must_use]
-    pub const fn left(&self) -> u32 {
-        self.count() + self.unused()
-    }
-
     /// Takes a chunk: its index plus 1.
     fn take(&mut self, before: &[AtomicU32]) -> Option<u32> {
         let [next, end] = self.fresh;
@@ -409,9 +403,10 @@ mod tests {
             if from != to {
                 let mut given = core::mem::take(&mut owned[from]);
                 let some = below(1 + given.count());
-                let whole = given.left() + owned[to].left();
+                let left = |of: [&Chunks; 2]| of.map(|some| some.count() + some.unused());
+                let whole: u32 = left([&given, &owned[to]]).iter().sum();
                 given.give(&mut owned[to], some, &sending);
-                assert_eq!(given.left() + owned[to].left(), whole);
+                assert_eq!(left([&given, &owned[to]]).iter().sum::<u32>(), whole);
                 owned[from] = given;
             }
             for (sender, chunks) in owned.iter_mut().enumerate() {

@@ -2,12 +2,13 @@
 
 use super::lent::lent_memory;
 
-/// Calls the macro `$then` with the parts of [`Memory`](crate::sim::Memory), each as `name: element,`
-/// after its documentation.
+/// Calls the macro `$then` with the tokens that follow it, then the parts of
+/// [`Memory`](crate::sim::Memory), each as `name: element,` after its documentation.
 #[macro_export]
 macro_rules! with_memory_parts {
-    ($then:ident) => {
+    ($then:ident $($first:tt)*) => {
         $then! {
+            $($first)*
             /// Records of operations.
             records: $crate::sim::Record,
             /// Lists of dependants.
@@ -50,21 +51,15 @@ macro_rules! with_memory_parts {
     };
 }
 
-macro_rules! declare {
-    ($($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
-        lent_memory! {
-            parts { $($(#[$doc])* $part: $element,)* }
-            further {
-                /// Processors of each rank.
-                cpus: usize,
-                /// Interfaces of each rank.
-                nics: usize,
-            }
-        }
-    };
+with_memory_parts! {
+    lent_memory
+    further {
+        /// Processors of each rank.
+        cpus: usize,
+        /// Interfaces of each rank.
+        nics: usize,
+    }
 }
-
-with_memory_parts!(declare);
 
 impl Requirements {
     /// True if ranks have several processors or interfaces.

@@ -69,8 +69,8 @@ pub mod windows;
 pub use build_error::BuildError;
 pub use counters::{Counters, RankCounters};
 pub use hooks::{
-    Arrived, Begun, Calculated, Handled, Matched, MessageKind, NoNoise, Noise, Observer, Released,
-    Resumed, Satisfied, Sent, Silent, Taken, TraceNoise, Turn,
+    Arrived, Begun, Calculated, Handled, Matched, MessageKind, NoNoise, Noise, Observed, Observer,
+    Released, Resumed, Satisfied, Sent, Silent, Taken, TraceNoise, Turn,
 };
 pub use in_order::clocks::ClockQueue;
 pub use in_order::engine::Engine;

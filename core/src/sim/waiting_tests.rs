@@ -1,12 +1,25 @@
 //! Number of inspected records if very many wait.
 
-use super::{BuildError, Builder, Engine, Memory, Parameters, Receive, Settings, Slot, Survey};
+use super::{BuildError, Builder, Engine, Memory, Parameters, Receive, Settings, Survey};
 use crate::goal::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::model::{LogGops, Preset};
 use crate::units::{Bytes, PerByte, Picos};
 use crate::with_memory_parts;
+#[cfg(target_has_atomic = "64")]
+use crate::with_window_memory_parts;
 use std::vec;
 use std::vec::Vec;
+
+fn zeroed<T: Default>(count: usize) -> Vec<T> {
+    (0..count).map(|_| T::default()).collect()
+}
+
+/// Memory of these needs.
+macro_rules! lend {
+    ($needs:ident, $memory:ident; $($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
+        $memory { $($part: &mut zeroed::<$element>($needs.$part),)* }
+    };
+}
 
 /// Schedule: operations of each rank with their dependencies.
 #[derive(Default)]
@@ -48,12 +61,7 @@ impl Program {
         let mut survey = Survey::default();
         self.play(&mut survey).unwrap();
         let needs = survey.requirements(settings).unwrap();
-        macro_rules! lend {
-            ($($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
-                Memory { $($part: &mut vec![<$element>::default(); needs.$part],)* }
-            };
-        }
-        let memory = with_memory_parts!(lend);
+        let memory = with_memory_parts!(lend needs, Memory;);
         let mut builder = Builder::new(memory, needs).unwrap();
         self.play(&mut builder).unwrap();
         let preset: Preset = "loggopsim".parse().unwrap();
@@ -82,36 +90,16 @@ impl Program {
     /// A run in windows on one partition; `free` is the number of steps allowed for each window in
     /// addition to those for its events.
     fn in_windows(&self, parameters: Parameters<'_>, receive: Receive, free: u64) -> Windows {
-        use super::mail::{CHUNK, ChunkList, Chunks};
-        use super::windows::{
-            Builder, Mail, Memory, Message, Outbox, Receiving, Requirements, WindowRank,
-            WindowRecord,
-        };
-        use core::sync::atomic::{AtomicU32, AtomicU64};
-
-        fn zeroed<T: Default>(count: usize) -> Vec<T> {
-            (0..count).map(|_| T::default()).collect()
-        }
+        use super::mail::{Block, CHUNK, ChunkList, Chunks};
+        use super::windows::{Away, Builder, Mail, Memory, Message, Outbox, Requirements};
+        use core::sync::atomic::AtomicU32;
 
         let settings = Settings { receive, ..Settings::default() };
         let mut survey = Survey::default();
         self.play(&mut survey).unwrap();
-        let needs = Requirements::of(&survey, &parameters, settings, 31).unwrap();
-        let memory = Memory {
-            records: &mut zeroed::<WindowRecord>(needs.records),
-            edges: &mut vec![0; needs.edges],
-            ranks: &mut vec![WindowRank::default(); needs.ranks],
-            firsts: &mut vec![0; needs.firsts],
-            slots: &mut vec![Slot::default(); needs.slots],
-            words: &mut vec![0; needs.words],
-            times: &mut zeroed::<AtomicU64>(needs.times),
-            links: &mut zeroed::<AtomicU64>(needs.links),
-            receiving: &mut vec![Receiving::default(); needs.receiving],
-            foreign: &mut [],
-            ends: &mut [],
-            taken: &mut [],
-            scratch: &mut vec![[0; 2]; needs.scratch],
-        };
+        let needs =
+            Requirements::of(&survey, &parameters, settings, (31, Block::ALL), Away::FEW).unwrap();
+        let memory = with_window_memory_parts!(lend needs, Memory;);
         let mut builder = Builder::new(memory, needs, parameters).unwrap();
         self.play(&mut builder).unwrap();
         let schedule = builder.finish().unwrap();
@@ -122,7 +110,7 @@ impl Program {
         let mut mails = chains.each_ref().map(|chains| Mail::new(&messages, &before, chains, 1));
         let mut chunks = Chunks::new(0, chunks);
         let events = schedule.events();
-        let mut partition = schedule.partitions(super::NoNoise).next().unwrap();
+        let mut partition = schedule.observed(super::NoNoise, |_| super::Silent).next().unwrap();
         let mut window = Some(0);
         while let Some(now) = window
             && !partition.gave_up()
@@ -350,4 +338,12 @@ fn a_window_that_takes_too_many_steps_is_given_up_within_it() {
     let ran = program.in_windows(Parameters::one(set), Receive::Hold, 5_000);
     let longest_search = u64::from(MANY / 32);
     assert!(ran.gave_up && ran.steps <= 5_000 + longest_search, "{ran:?}");
+    // Receives in the order of the messages need no search.
+    let mut program = Program::new(2);
+    for tag in 0..u64::from(MANY) {
+        program.op(0, receive(1, tag), 0, None);
+        program.op(1, send(tag), 0, None);
+    }
+    let ran = program.in_windows(Parameters::one(set), Receive::Hold, u64::MAX);
+    assert!(ran.steps < MANY.into(), "{ran:?}");
 }

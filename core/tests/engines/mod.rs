@@ -8,7 +8,7 @@
     reason = "test support: a wrong assumption should end the test"
 )]
 
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU32;
 
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
@@ -17,15 +17,13 @@ use loggap_core::sim::implicit::{
 };
 use loggap_core::sim::mail::{Block, CHUNK, ChunkList, Chunks};
 use loggap_core::sim::network::Network;
-use loggap_core::sim::windows::{
-    self, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank, WindowRecord,
-};
+use loggap_core::sim::windows::{self, Away, Mail, Message, Outbox, Partition, Unsuitable};
 use loggap_core::sim::{
-    BuildError, Builder, ClockQueue, Engine, Entry, Memory, Noise, Observer, Parameters, Rank,
-    Record, Rendezvous, Schedule, Settings, Silent, SimError, Slot, Survey, Unfinished,
+    BuildError, Builder, Engine, Memory, Noise, Observer, Parameters, Rendezvous, Schedule,
+    Settings, Silent, SimError, Survey, Unfinished,
 };
 use loggap_core::units::Picos;
-use loggap_core::with_program;
+use loggap_core::{with_memory_parts, with_program, with_window_memory_parts};
 
 use crate::program::Program;
 
@@ -47,7 +45,14 @@ impl Outcome {
     }
 }
 
-fn zeroed<T: Default>(count: usize) -> Vec<T> {
+/// Memory of these needs.
+macro_rules! lend {
+    ($needs:ident, $($memory:ident)::+; $($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
+        $($memory)::+ { $($part: &mut $crate::engines::zeroed::<$element>($needs.$part),)* }
+    };
+}
+
+pub fn zeroed<T: Default>(count: usize) -> Vec<T> {
     (0..count).map(|_| T::default()).collect()
 }
 
@@ -64,25 +69,7 @@ pub fn with_schedule<T>(
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let needs = survey.requirements(settings).unwrap();
-    let memory = Memory {
-        records: &mut vec![Record::default(); needs.records],
-        edges: &mut vec![0; needs.edges],
-        ranks: &mut vec![Rank::default(); needs.ranks],
-        firsts: &mut vec![0; needs.firsts],
-        slots: &mut vec![Slot::default(); needs.slots],
-        buckets: &mut vec![7; needs.buckets],
-        clocks: &mut vec![0; needs.clocks],
-        units: &mut vec![0; needs.units],
-        times: &mut vec![0; needs.times],
-        clock_queues: &mut vec![ClockQueue::default(); needs.clock_queues],
-        clock_heap: &mut vec![Entry::default(); needs.clock_heap],
-        next_attempts: &mut vec![0; needs.next_attempts],
-        links: &mut vec![0; needs.links],
-        done: &mut vec![0; needs.done],
-        queue: &mut vec![Entry::default(); needs.queue],
-        places: &mut vec![0; needs.places],
-        scratch: &mut vec![[0; 2]; needs.scratch],
-    };
+    let memory = with_memory_parts!(lend needs, Memory;);
     let mut builder = Builder::new(memory, needs).unwrap();
     program.replay(&mut builder).unwrap();
     then(builder.finish().unwrap())
@@ -134,18 +121,7 @@ pub fn run_in_windows(
     noise: impl Noise + Clone,
     cut: (u32, u32),
 ) -> Result<Outcome, Stopped> {
-    count_in_windows(program, rules, noise, cut).map(|(outcome, _)| outcome)
-}
-
-/// The same, and the steps that long searches took.
-pub fn count_in_windows(
-    program: &Program,
-    rules: Rules<'_>,
-    noise: impl Noise + Clone,
-    cut: (u32, u32),
-) -> Result<(Outcome, u64), Stopped> {
-    let (outcome, steps, _) = observe_in_windows(program, rules, noise, cut, |_| Silent)?;
-    Ok((outcome, steps))
+    Ok(observe_in_windows(program, rules, noise, cut, |_| Silent)?.0)
 }
 
 /// The same, and the observers that `observe` made for the ranks from a first one
@@ -156,26 +132,13 @@ pub fn observe_in_windows<O: Observer>(
     noise: impl Noise + Clone,
     (shift, mail): (u32, u32),
     observe: impl FnMut(u32) -> O,
-) -> Result<(Outcome, u64, Vec<O>), Stopped> {
+) -> Result<(Outcome, Vec<O>), Stopped> {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
-    let needs = windows::Requirements::of(&survey, &parameters, settings, shift)
-        .map_err(Stopped::Unsuitable)?;
-    let memory = windows::Memory {
-        records: &mut zeroed::<WindowRecord>(needs.records),
-        edges: &mut vec![0; needs.edges],
-        ranks: &mut vec![WindowRank::default(); needs.ranks],
-        firsts: &mut vec![0; needs.firsts],
-        slots: &mut vec![Slot::default(); needs.slots],
-        words: &mut vec![0; needs.words],
-        times: &mut zeroed::<AtomicU64>(needs.times),
-        links: &mut zeroed::<AtomicU64>(needs.links),
-        receiving: &mut vec![Receiving::default(); needs.receiving],
-        foreign: &mut [],
-        ends: &mut [],
-        taken: &mut [],
-        scratch: &mut vec![[0; 2]; needs.scratch],
-    };
+    let needs =
+        windows::Requirements::of(&survey, &parameters, settings, (shift, Block::ALL), Away::FEW)
+            .map_err(Stopped::Unsuitable)?;
+    let memory = with_window_memory_parts!(lend needs, windows::Memory;);
     let mut builder = windows::Builder::new(memory, needs, parameters).unwrap();
     match program.replay(&mut builder) {
         Err(BuildError::Unsuitable(why)) => return Err(Stopped::Unsuitable(why)),
@@ -206,8 +169,7 @@ pub fn observe_in_windows<O: Observer>(
     }
     let makespan = partitions.iter().map(|partition| partition.finished().makespan.0).max();
     assert_eq!(outcome.finish.iter().max().copied(), makespan);
-    let steps = partitions.iter().map(Partition::steps).sum();
-    Ok((outcome, steps, partitions.into_iter().map(Partition::into_observer).collect()))
+    Ok((outcome, partitions.into_iter().map(Partition::into_observer).collect()))
 }
 
 /// Window after window; the mails take turns.
@@ -274,7 +236,7 @@ fn compute<P: implicit::Program, N: Noise + Copy>(
     };
     let whole = Simulation::new(program, parameters, noise, memory).and_then(|mut simulation| {
         let ended = simulation.run()?;
-        Ok((ended, (0..program.ranks()).map(|rank| simulation.finish(rank).0).collect()))
+        Ok((ended, (0..program.extent().ranks).map(|rank| simulation.finish(rank).0).collect()))
     });
     for shift in [0, 1, 3] {
         let parts = compute_in_parts(program, parameters, noise, shift);
@@ -285,7 +247,7 @@ fn compute<P: implicit::Program, N: Noise + Copy>(
         assert_eq!(parts.map(decided), whole.clone().map(decided), "parts of 2^{shift} ranks");
     }
     let (ended, finish): (implicit::ProgramFinished, _) = whole?;
-    assert_eq!(ended.messages, program.messages());
+    assert_eq!(ended.messages, program.extent().messages);
     let outcome = Outcome { finish, events: ended.events, ..Outcome::default() };
     Ok((outcome, ended.open_ties))
 }
@@ -297,7 +259,7 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
     noise: N,
     shift: u32,
 ) -> Result<(implicit::ProgramFinished, Vec<u64>), ImplicitError> {
-    let count = ((program.ranks() - 1) >> shift) as usize + 1;
+    let count = ((program.extent().ranks - 1) >> shift) as usize + 1;
     let needs = implicit::Requirements::of_ranks(program, 1 << shift);
     let mut ranks = vec![RankState::default(); count << shift];
     let mut words = vec![0; needs.words * count];
@@ -342,7 +304,8 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
             None => break,
         };
     }
-    let finish = (0..program.ranks()).map(|rank| parts[(rank >> shift) as usize].finish(rank).0);
+    let finish =
+        (0..program.extent().ranks).map(|rank| parts[(rank >> shift) as usize].finish(rank).0);
     Ok((Simulation::outcome_of(&parts).complete()?, finish.collect()))
 }
 

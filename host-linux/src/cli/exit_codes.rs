@@ -11,15 +11,15 @@ impl From<RunError> for CliError {
                 LoadError::Memory { .. } | LoadError::UnderWay { .. } | LoadError::Pages(_),
             ) => Self::failed(error),
             RunError::Parameters(error) => (*error).into(),
-            error if error.is_elsewhere() => Self::ELSEWHERE,
+            RunError::Elsewhere => Self::ELSEWHERE,
             RunError::Load(_) | RunError::Noise(_) | RunError::Network(_) => Self::usage(error),
             RunError::Unfinished(_) => Self::failed(format_args!(
                 "{error}; 'loggap simulate' lists everything that is left"
             )),
             RunError::Stopped(_)
             | RunError::Pattern(_)
-            | RunError::Interrupted
-            | RunError::Elsewhere => Self::failed(error),
+            | RunError::PatternMemory { .. }
+            | RunError::Interrupted => Self::failed(error),
         }
     }
 }

@@ -81,7 +81,7 @@ impl<'p> Hints<'p> {
         let mut traffic = self.traffic.borrow_mut();
         *traffic = Traffic::new(self.ranks);
         let mut open = Vec::new();
-        for rank in 0..program.ranks() {
+        for rank in 0..program.extent().ranks {
             let (mut state, mut receive) = (P::State::default(), 0);
             open.push(program.start(rank, &mut state));
             while let Some(Release { sends, receives, calcs }) = open.pop() {

@@ -1,6 +1,6 @@
 //! Runs of patterns that are computed instead of stored.
 
-use std::{fmt, io, mem};
+use std::{fmt, mem};
 
 use loggap_core::sim::implicit::{
     ImplicitError, Memory, Node, PatternProgram, Program, ProgramFinished, RankState, Requirements,
@@ -13,37 +13,8 @@ use loggap_core::with_program;
 use super::noise::{PhasedNoise, with_noise};
 use super::simulate::{Progress, WATCHED, Watch};
 use super::windows::run_in_parts;
-use super::{Alone, Elsewhere, NetworkUse, Processes, RunError};
+use super::{Alone, NetworkUse, Processes, RunError};
 use crate::sys::pages::{Integers, Pages};
-
-/// Error of a computed run.
-#[derive(Debug, thiserror::Error)]
-pub enum PatternError {
-    /// The simulation stopped.
-    #[error(transparent)]
-    Stopped(#[from] ImplicitError),
-    /// The kernel cannot provide the memory.
-    #[error(
-        "there is no memory for the {bytes} bytes of the simulation: {error}; take fewer ranks"
-    )]
-    Memory {
-        /// Size of the memory, bytes.
-        bytes: u64,
-        /// The kernel's error.
-        error: io::Error,
-    },
-    /// Another process of the simulation failed.
-    #[error("another process failed")]
-    Elsewhere,
-}
-
-impl Elsewhere for PatternError {
-    const ELSEWHERE: Self = Self::Elsewhere;
-
-    fn is_elsewhere(&self) -> bool {
-        matches!(self, Self::Elsewhere)
-    }
-}
 
 /// Resources of a computed run, and the callback for its progress.
 #[derive(Clone, Copy)]
@@ -58,6 +29,8 @@ pub struct Means<'w> {
     pub watch: Watch<'w>,
     /// Processes that share the ranks.
     pub processes: &'w dyn Processes,
+    /// True to return the finishing time of each rank.
+    pub finish: bool,
 }
 
 impl fmt::Debug for Means<'_> {
@@ -79,15 +52,30 @@ impl Means<'_> {
         most_bytes: u64::MAX,
         watch: &|_| {},
         processes: &Alone,
+        finish: false,
     };
 
     /// Default number of messages below which further threads do not help.
     pub const LEAST_MESSAGES: u64 = 1 << 17;
+
+    /// Finishing times of `ranks` ranks, if they are to be returned.
+    pub(super) fn finish_of(
+        &self,
+        ranks: usize,
+        times: impl Iterator<Item = (u32, Picos)>,
+    ) -> Vec<Picos> {
+        if !self.finish {
+            return Vec::new();
+        }
+        let mut finish = Vec::with_capacity(ranks);
+        finish.extend(times.map(|(_, time)| time));
+        finish
+    }
 }
 
 /// Number of steps of a run of `program`, three for each message: send, arrival and receive.
 pub(super) fn steps_of<P: Program>(program: &P) -> u64 {
-    program.messages().saturating_mul(3)
+    program.extent().messages.saturating_mul(3)
 }
 
 /// Result of a computed run.
@@ -105,6 +93,8 @@ pub struct Computed {
     pub crossing: u64,
     /// Utilization of the links, for networks with shared links.
     pub network: Option<NetworkUse>,
+    /// Finishing time of each rank of this process; empty unless requested.
+    pub finish: Vec<Picos>,
 }
 
 /// Estimated memory for a run of `program`, bytes.
@@ -118,8 +108,8 @@ pub(super) fn needs_of(program: &PatternProgram) -> Requirements {
     with_program!(program, program => Requirements::of(program))
 }
 
-/// Runs `program` with `noise`, and calls `each` with every rank of this process and its finishing time. `None` if
-/// the pattern must be stored, to resolve ties or because of the message costs.
+/// Runs `program` with `noise`. `None` if the pattern must be stored, to resolve ties or because of
+/// the message costs.
 ///
 /// # Errors
 ///
@@ -129,37 +119,31 @@ pub fn compute(
     parameters: Parameters<'_>,
     noise: Option<PhasedNoise<'_>>,
     means: &Means<'_>,
-    each: impl FnMut(u32, Picos),
 ) -> Result<Option<Computed>, RunError> {
-    let result = with_noise!(noise, noise => {
-        run_pattern(program, parameters, noise, means, each)
-    });
-    settled(result.map_err(RunError::Pattern))
+    settled(with_noise!(noise, noise => run_pattern(program, parameters, noise, means)))
 }
 
 /// Converts the result of a computed run; `None` if the pattern must be stored.
 pub(super) fn settled(result: Result<Computed, RunError>) -> Result<Option<Computed>, RunError> {
     match result {
         Ok(computed) => Ok(Some(computed).filter(|computed| computed.outcome.open_ties == 0)),
-        Err(RunError::Pattern(PatternError::Stopped(error))) if error.wants_storing() => Ok(None),
+        Err(RunError::Pattern(error)) if error.wants_storing() => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Runs `program`, and calls `each` with every rank of this process and its finishing time. If more messages wait
-/// than estimated, the run is repeated with more memory.
+/// Runs `program`. If more messages wait than estimated, the run is repeated with more memory.
 ///
 /// # Errors
 ///
-/// [`PatternError`].
+/// [`RunError`].
 pub fn run_pattern<N: Noise + Copy + Send>(
     program: &PatternProgram,
     parameters: Parameters<'_>,
     noise: N,
     means: &Means<'_>,
-    each: impl FnMut(u32, Picos),
-) -> Result<Computed, PatternError> {
-    with_program!(program, program => run(program, parameters, noise, means, each))
+) -> Result<Computed, RunError> {
+    with_program!(program, program => run(program, parameters, noise, means))
 }
 
 fn run<P: Program<State: Send + Integers> + Sync, N: Noise + Copy + Send>(
@@ -167,16 +151,15 @@ fn run<P: Program<State: Send + Integers> + Sync, N: Noise + Copy + Send>(
     parameters: Parameters<'_>,
     noise: N,
     means: &Means<'_>,
-    mut each: impl FnMut(u32, Picos),
-) -> Result<Computed, PatternError> {
-    if let Some(computed) = run_in_parts(program, parameters, noise, means, &mut each)? {
+) -> Result<Computed, RunError> {
+    if let Some(computed) = run_in_parts(program, parameters, noise, means)? {
         return Ok(computed);
     }
     if means.processes.count() > 1 {
         return Err(ImplicitError::Memory.into());
     }
     let needs = Requirements::of(program);
-    PatternMemory::new(needs, 1, needs.nodes)?.run(program, parameters, noise, means, each)
+    PatternMemory::new(needs, 1, needs.nodes)?.run(program, parameters, noise, means)
 }
 
 /// Memory for runs of programs with this rank state, reusable for several runs: for `parts`
@@ -198,14 +181,10 @@ impl<S: Copy + Default + Integers> PatternMemory<S> {
     ///
     /// # Errors
     ///
-    /// [`PatternError::Memory`].
-    pub(super) fn new(
-        needs: Requirements,
-        parts: usize,
-        nodes: usize,
-    ) -> Result<Self, PatternError> {
+    /// [`RunError::PatternMemory`].
+    pub(super) fn new(needs: Requirements, parts: usize, nodes: usize) -> Result<Self, RunError> {
         let bytes = needs.bytes_with(nodes).saturating_mul(parts as u64);
-        let refused = |error| PatternError::Memory { bytes, error };
+        let refused = |error| RunError::PatternMemory { bytes, error };
         // Zeroed memory costs nothing before it is used.
         let ranks = Pages::zeroed(parts * needs.ranks).map_err(refused)?;
         let words = Pages::zeroed(parts * needs.words).map_err(refused)?;
@@ -231,15 +210,14 @@ impl<S: Copy + Default + Integers> PatternMemory<S> {
     ///
     /// # Errors
     ///
-    /// [`PatternError`].
+    /// [`RunError`].
     pub(super) fn run<P: Program<State = S>, N: Noise + Copy>(
         &mut self,
         program: &P,
         parameters: Parameters<'_>,
         noise: N,
         means: &Means<'_>,
-        mut each: impl FnMut(u32, Picos),
-    ) -> Result<Computed, PatternError> {
+    ) -> Result<Computed, RunError> {
         let (of, needs) = (steps_of(program), self.needs);
         loop {
             let lent = self.nodes.len();
@@ -263,12 +241,13 @@ impl<S: Copy + Default + Integers> PatternMemory<S> {
                 }
                 result => {
                     let outcome = result?;
-                    simulation.finishes().for_each(|(rank, time)| each(rank, time));
+                    let finish = means.finish_of(needs.ranks, simulation.finishes());
                     let used = usize::try_from(simulation.nodes_used()).unwrap_or(lent);
                     let memory_bytes = needs.bytes_with(used);
                     return Ok(Computed {
                         outcome,
                         memory_bytes,
+                        finish,
                         threads: 1,
                         parts: 1,
                         ..Computed::default()
@@ -279,9 +258,9 @@ impl<S: Copy + Default + Integers> PatternMemory<S> {
     }
 
     /// Replaces the nodes by this number of new ones.
-    fn lend_nodes(&mut self, nodes: usize) -> Result<(), PatternError> {
+    fn lend_nodes(&mut self, nodes: usize) -> Result<(), RunError> {
         let bytes = self.needs.bytes_with(nodes);
-        let refused = |error| PatternError::Memory { bytes, error };
+        let refused = |error| RunError::PatternMemory { bytes, error };
         // Free the old ones first, because both together may not fit.
         self.nodes = Pages::zeroed(0).map_err(refused)?;
         self.nodes = Pages::zeroed(nodes).map_err(refused)?;

@@ -8,7 +8,10 @@ use crate::sys::pages::Pages;
 
 /// Declares a struct that owns each part of the `Memory` that it lends.
 macro_rules! owned_memory {
-    ($(#[$doc:meta])* $vis:vis struct $name:ident { $($part:ident: $element:ty,)* }) => {
+    (
+        $(#[$doc:meta])* $vis:vis struct $name:ident;
+        $($(#[$_part:meta])* $part:ident: $element:ty,)*
+    ) => {
         $(#[$doc])*
         #[derive(Debug)]
         $vis struct $name {
@@ -35,13 +38,8 @@ macro_rules! owned_memory {
 
 pub(super) use owned_memory;
 
-macro_rules! declare {
-    ($($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
-        owned_memory! {
-            /// Owner of the parts of [`Memory`], each as long as a simulation requires.
-            pub struct OwnedMemory { $($part: $element,)* }
-        }
-    };
+loggap_core::with_memory_parts! {
+    owned_memory
+    /// Owner of the parts of [`Memory`], each as long as a simulation requires.
+    pub struct OwnedMemory;
 }
-
-loggap_core::with_memory_parts!(declare);

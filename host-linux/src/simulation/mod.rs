@@ -1,7 +1,6 @@
 //! Simulations on this machine: sources of schedules, memory, networks, noise, threads.
 
 mod buffering;
-mod computed;
 mod hints;
 mod implicit;
 mod memory;
@@ -20,7 +19,7 @@ pub mod windows;
 
 pub use buffering::{BlockedSend, Buffering};
 pub use hints::{Hints, Taper};
-pub use implicit::{Computed, Means, PatternError, bytes_needed, compute, run_pattern};
+pub use implicit::{Computed, Means, bytes_needed, compute, run_pattern};
 pub use memory::OwnedMemory;
 pub use network::{
     BusyLink, DotError, GraphError, GraphTopology, NetworkError, NetworkPlan, NetworkUse,

@@ -161,5 +161,5 @@ pub struct PhasedNoise<'a> {
 /// The noise in the form that simulations take.
 pub(super) fn trace_noise(noise: PhasedNoise<'_>) -> Result<TraceNoise<'_>, RunError> {
     let PhasedNoise { source, phases, names } = noise;
-    Ok(TraceNoise { trace: source.trace().map_err(RunError::Noise)?, phases, names })
+    Ok(TraceNoise { trace: source.trace()?, phases, names })
 }

@@ -4,20 +4,22 @@
 //! one thread each, or, where windows are impossible, as on a network, in order of events. Results
 //! do not depend on the number of threads.
 
-use std::io;
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loggap_core::noise::Phases;
-use loggap_core::sim::network::Network;
-use loggap_core::sim::windows::Schedule as WindowSchedule;
-use loggap_core::sim::{Engine, Noise, Requirements, Schedule, Settings, Silent};
+use loggap_core::sim::Settings;
 use loggap_core::units::Picos;
+use loggap_core::with_program;
 
-use super::network::{messages, with_more_memory};
+use super::implicit::{PatternMemory, needs_of, settled};
+use super::network::{messages, usual_messages, with_more_memory};
 use super::noise::{PhasedNoise, with_noise};
-use super::windows::{self, Resources, Split, WindowError, WindowMemory};
+use super::simulate::{InOrder, Loaded};
+use super::windows::{Split, WindowMemory, load};
 use super::{
-    Alone, Limit, LoadError, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets, RunError, Source,
+    Computed, Job, Limit, LoadError, Needs, NetworkPlan, NoiseSource, Outcome, OwnedMemory,
+    ParameterSets, RunError, Source, Wanted,
 };
 use crate::side_by_side::side_by_side;
 
@@ -59,7 +61,7 @@ impl Plan<'_> {
         Self { settings, noise, network, most_bytes: u64::MAX, threads: 1, finish: 0, stop: None }
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 }
@@ -71,6 +73,23 @@ pub struct Completed {
     pub makespan: Picos,
     /// Finishing time of each rank; empty unless requested.
     pub finish: Vec<Picos>,
+}
+
+impl Completed {
+    #[allow(clippy::unnecessary_wraps, reason = "as of a stored schedule")]
+    fn computed(run: Computed) -> Ended {
+        Ok(Self { makespan: run.outcome.makespan, finish: run.finish })
+    }
+
+    fn of(outcome: Outcome) -> Ended {
+        match outcome.stuck.first {
+            Some(left) => Err(RunError::Unfinished(left)),
+            None => {
+                let finish = outcome.finish.unwrap_or_default();
+                Ok(Self { makespan: outcome.finished.makespan, finish })
+            }
+        }
+    }
 }
 
 /// Result of one point; an error concerns only this one.
@@ -106,279 +125,189 @@ pub fn run_each_point(
     plan: &Plan<'_>,
     note: &(dyn Fn() + Sync),
 ) -> Result<Vec<Ended>, RunError> {
-    let batch = Batch { plan, point, note };
-    let all: Vec<usize> = (0..count).collect();
-    let mut results = match plan.network {
-        None => batch.computed(source, &all)?,
-        Some(network) => batch.computed_on_network(source, network, &all)?,
-    };
+    let batch = Batch { source, plan, point, note };
+    let mut results = Vec::new();
     results.resize_with(count, || None);
-    let open = open_points(&results);
-    if plan.network.is_none() {
-        for (at, ended) in open.iter().zip(batch.in_windows(source, &open)?) {
+    for driver in [Batch::computed, Batch::in_windows, Batch::in_order] {
+        let open = (0..).zip(&results).filter(|(_, result)| result.is_none());
+        let open: Vec<usize> = open.map(|(at, _)| at).collect();
+        if open.is_empty() || plan.is_stopped() {
+            break;
+        }
+        for (at, ended) in open.iter().zip(driver(&batch, &open)?) {
             if let Some(result) = results.get_mut(*at) {
                 *result = ended;
             }
         }
     }
-    let open = open_points(&results);
-    for (at, ended) in open.iter().zip(batch.in_order(source, &open)?) {
-        if let Some(result) = results.get_mut(*at) {
-            *result = Some(ended);
-        }
-    }
-    let whole: Vec<Ended> = results.into_iter().flatten().collect();
-    debug_assert_eq!(whole.len(), count, "every point was run");
-    Ok(whole)
-}
-
-/// Points that have not been run yet.
-fn open_points(results: &[Option<Ended>]) -> Vec<usize> {
-    (0..).zip(results).filter(|(_, result)| result.is_none()).map(|(at, _)| at).collect()
-}
-
-/// Separates errors of one point (inner) from errors of all (outer).
-pub(super) fn of_one_point<T>(
-    result: Result<T, RunError>,
-) -> Result<Result<T, RunError>, RunError> {
-    match result {
-        Err(error) if error.is_of_one_point() => Ok(Err(error)),
-        other => other.map(Ok),
-    }
+    Ok(results.into_iter().map(|ended| ended.unwrap_or(Err(RunError::Interrupted))).collect())
 }
 
 /// A set of points to run.
-pub(super) struct Batch<'a> {
-    pub(super) plan: &'a Plan<'a>,
-    pub(super) point: &'a (dyn Fn(usize) -> Point + Sync),
-    pub(super) note: &'a (dyn Fn() + Sync),
+struct Batch<'a> {
+    source: &'a Source,
+    plan: &'a Plan<'a>,
+    point: &'a (dyn Fn(usize) -> Point + Sync),
+    note: &'a (dyn Fn() + Sync),
 }
 
-/// Memory of a thread for runs of copies.
-struct CopyMemory {
-    schedule: OwnedMemory,
-    /// Number of messages in flight that fit into memory, as a multiple of the usual number.
-    times: usize,
-}
+/// Results of points; `None`, or missing, for those that need another driver.
+type Results = Result<Vec<Option<Ended>>, RunError>;
 
 impl Batch<'_> {
-    /// Noise of a point.
-    pub(super) fn noise(&self, point: &Point) -> Option<PhasedNoise<'_>> {
-        self.plan.noise.map(|source| PhasedNoise { source, phases: point.phases, names: &[] })
+    /// Points of a pattern that can be computed.
+    fn computed(&self, points: &[usize]) -> Results {
+        let program = self.source.program(self.plan.settings.receive);
+        let Some(program) = program else { return Ok(Vec::new()) };
+        let (needs, kept) = (needs_of(&program), self.kept(self.source.ranks()));
+        match self.plan.network {
+            None => with_program!(&program, program => {
+                let threads = self.threads(needs.bytes(), kept, points.len())?;
+                let memory = || PatternMemory::new(needs, 1, needs.nodes);
+                self.on_threads(threads, kept, points, memory, |memory, job| {
+                    let means = job.means(&|_| {});
+                    let computed = settled(with_noise!(job.noise, noise => {
+                        memory.run(program, job.parameters, noise, &means)
+                    }));
+                    Ok(computed?.map(Completed::computed))
+                })
+            }),
+            Some(network) => {
+                let messages = usual_messages(needs.ranks).min(needs.nodes_most);
+                let links = network.bytes(self.source.ranks(), messages);
+                let each = needs.ordered_bytes_with(needs.nodes).saturating_add(links);
+                let threads = self.threads(each, kept, points.len())?;
+                self.on_threads(
+                    threads,
+                    kept,
+                    points,
+                    || Ok(()),
+                    |(), job| Ok(job.compute(&program, &|_| {})?.map(Completed::computed)),
+                )
+            }
+        }
     }
 
-    /// Loads the schedule and runs copies of it in windows, each on one thread. Empty, or `None`
-    /// for a point, if it must be run in order.
-    fn in_windows(
-        &self,
-        source: &Source,
-        points: &[usize],
-    ) -> Result<Vec<Option<Ended>>, RunError> {
-        if self.plan.is_stopped() {
-            return Ok(Vec::new());
-        }
+    /// Loads the schedule and runs copies of it in windows, each on one thread.
+    fn in_windows(&self, points: &[usize]) -> Results {
         let mut suitable = points.iter().map(|&at| (self.point)(at)).skip_while(|point| {
             point.sets.parameters().is_ok_and(|parameters| parameters.lookahead().0 == 0)
         });
-        let Some(first) = suitable.next() else { return Ok(Vec::new()) };
-        let limit = Limit {
-            bytes: self.plan.most_bytes,
-            besides: &|needs| needs.bytes.saturating_add(self.kept(needs.ranks)),
-            hints: None,
+        let Some(first) = suitable.next().filter(|_| self.plan.network.is_none()) else {
+            return Ok(Vec::new());
         };
         let (parameters, settings) = (first.sets.parameters()?, self.plan.settings);
-        let split = Split::Threads(1);
-        let ran =
-            windows::load(source, parameters, settings, &limit, split, |schedule, needs, _| {
-                let copy = schedule.copy_requirements();
-                // The memory for messages of a window is not known in advance.
-                let each =
-                    copy.bytes().saturating_add(needs.bytes.saturating_sub(schedule.bytes()));
-                let kept = needs.bytes.saturating_add(self.kept(needs.ranks));
-                let threads = self.threads(each, kept, points.len())?;
-                let mail = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
-                let mail = mail.saturating_sub(copy.bytes());
-                let memory = || {
-                    WindowMemory::new(&copy)
-                        .map_err(|error| RunError::Load(LoadError::Pages(error)))
-                };
-                side_by_side(threads, points, memory, |memory, at| {
-                    if self.plan.is_stopped() {
-                        return Ok(None);
-                    }
-                    let ended = of_one_point(self.run_windows(&schedule, memory, at, mail))?;
-                    if !matches!(ended, Ok(None)) {
-                        (self.note)();
-                    }
-                    Ok(ended.transpose())
-                })
-            });
+        let besides = |needs: &Needs| self.besides(needs);
+        let (limit, split) = (self.limit(&besides), Split::Threads(1));
+        let ran = load(self.source, parameters, settings, &limit, split, |stored, needs, _| {
+            let copy = stored.copy_requirements();
+            // The memory for messages of a window is not known in advance.
+            let each = copy.bytes().saturating_add(needs.bytes.saturating_sub(stored.bytes()));
+            let kept = self.besides(needs);
+            let threads = self.threads(each, kept, points.len())?;
+            let memory = || Ok(WindowMemory::new(&copy).map_err(LoadError::Pages)?);
+            self.on_threads(threads, kept, points, memory, |memory, job| {
+                let copied = stored.copy(memory.lend(), job.parameters);
+                let Some(schedule) = copied else { return Ok(None) };
+                let mail_bytes = job.most_bytes.saturating_sub(copy.bytes());
+                let ran = Loaded { job, needs, mail_bytes }.run(schedule, &|_| {})?;
+                Ok(ran.ok().map(Completed::of))
+            })
+        });
         match ran {
-            Ok(Ok(completed)) => completed,
+            Ok(completed) => completed,
             // A run in order needs less memory, or reports how much it needs.
-            Ok(Err(_)) | Err(LoadError::Memory { .. }) => Ok(Vec::new()),
-            Err(error) => Err(RunError::Load(error)),
+            Err(LoadError::Memory { .. }) => Ok(Vec::new()),
+            Err(error) if error.unsuitable().is_some() => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
         }
-    }
-
-    fn run_windows(
-        &self,
-        schedule: &WindowSchedule<'_>,
-        memory: &mut WindowMemory,
-        at: usize,
-        mail_bytes: u64,
-    ) -> Result<Option<Completed>, RunError> {
-        let point = (self.point)(at);
-        let Some(copy) = schedule.copy(memory.lend(), point.sets.parameters()?) else {
-            return Ok(None);
-        };
-        with_noise!(self.noise(&point), noise => self.run_window(copy, at, mail_bytes, noise))
-    }
-
-    fn run_window<N: Noise + Clone + Send>(
-        &self,
-        schedule: WindowSchedule<'_>,
-        at: usize,
-        mail_bytes: u64,
-        noise: N,
-    ) -> Result<Option<Completed>, RunError> {
-        let resources =
-            Resources { threads: 1, mail_bytes, small: Resources::SMALL, processes: &Alone };
-        let ended = match windows::run(schedule, noise, |_| Silent, &resources, &mut |_| {}) {
-            Ok(ended) => ended,
-            Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),
-            Err(WindowError::Memory(error)) => {
-                return Err(RunError::Load(LoadError::Pages(error)));
-            }
-            Err(_) => return Ok(None),
-        };
-        let mut left = None;
-        ended.unfinished(|first| left = left.or(Some(first)));
-        if let Some(left) = left {
-            return Err(RunError::Unfinished(left));
-        }
-        let listed = if at < self.plan.finish { usize::MAX } else { 0 };
-        let finish = ended.finish().take(listed).collect();
-        Ok(Some(Completed { makespan: ended.finished().makespan, finish }))
     }
 
     /// Loads the schedule and runs copies of it in order of events.
-    fn in_order(&self, source: &Source, points: &[usize]) -> Result<Vec<Ended>, RunError> {
-        let interrupted = |_: &usize| Err(RunError::Interrupted);
-        if points.is_empty() || self.plan.is_stopped() {
-            return Ok(points.iter().map(interrupted).collect());
-        }
-        let limit = Limit {
-            bytes: self.plan.most_bytes,
-            // Memory for one copy; more copies are made as far as memory allows.
-            besides: &|needs| needs.bytes.saturating_add(self.kept(needs.ranks)),
-            hints: None,
-        };
-        let ran = source.load(self.plan.settings, &limit, |schedule, needs| {
-            let copy = schedule.copy_requirements();
-            let kept = needs.bytes.saturating_add(self.kept(needs.ranks));
-            let network = self.plan.network;
-            let links = |messages| network.map_or(0, |plan| plan.bytes(needs.ranks, messages));
-            let each = copy.bytes().saturating_add(links(messages(needs, 1)));
-            let threads = self.threads(each, kept, points.len())?;
-            let allowed = self.plan.most_bytes;
-            let all = |each: u64| each.saturating_mul(threads as u64).saturating_add(kept);
-            let memory = || Ok(CopyMemory { schedule: Self::memory(&copy)?, times: 1 });
-            side_by_side(threads, points, memory, |memory, at| {
-                if self.plan.is_stopped() {
-                    return Ok(interrupted(&at));
-                }
-                let CopyMemory { schedule: memory, times } = memory;
+    fn in_order(&self, points: &[usize]) -> Results {
+        // Memory for one copy; more copies are made as far as memory allows.
+        let besides = |needs: &Needs| self.besides(needs);
+        self.source.load(self.plan.settings, &self.limit(&besides), |stored, needs| {
+            let copy = stored.copy_requirements();
+            let links = |times| match self.plan.network {
+                Some(plan) => plan.bytes(needs.ranks, messages(needs, times)),
+                None => 0,
+            };
+            let (kept, allowed) = (self.besides(needs), self.plan.most_bytes);
+            let each = |times| copy.bytes().saturating_add(links(times));
+            let threads = self.threads(each(1), kept, points.len())?;
+            // With the number of messages in flight that fit, as a multiple of the usual number.
+            let memory = || Ok((OwnedMemory::new(&copy).map_err(LoadError::Pages)?, 1));
+            self.on_threads(threads, kept, points, memory, |(memory, times), job| {
                 let completed = with_more_memory(times, |times| {
-                    let messages = messages(needs, times);
-                    let needed = all(copy.bytes().saturating_add(links(messages)));
+                    let needed = each(times).saturating_mul(threads as u64).saturating_add(kept);
                     if needed > allowed {
-                        return Err(RunError::Load(LoadError::Memory { needed, allowed }));
+                        return Ok(Err(LoadError::Memory { needed, allowed }.into()));
                     }
-                    self.run_copy(&schedule, memory, at, messages)
+                    let too_small = || LoadError::Pages(ErrorKind::OutOfMemory.into());
+                    let schedule = stored.copy(memory.lend()).ok_or_else(too_small)?;
+                    let outcome = InOrder { job, times, watch: &|_| {} }.run(schedule, needs)?;
+                    Ok(Completed::of(outcome))
                 });
-                (self.note)();
-                match completed {
-                    // The messages in flight of this point need too much memory.
-                    Err(RunError::Load(refused @ LoadError::Memory { .. })) => {
-                        Ok(Err(RunError::Load(refused)))
-                    }
-                    completed => of_one_point(completed),
-                }
+                completed.map(Some)
             })
-        });
-        ran.map_err(RunError::Load)?
+        })?
     }
 
-    fn memory(requirements: &Requirements) -> Result<OwnedMemory, RunError> {
-        OwnedMemory::new(requirements).map_err(|error| RunError::Load(LoadError::Pages(error)))
-    }
-
-    fn run_copy(
+    /// Runs `points` on `threads` threads, each with a `memory` of its own; `kept` is the memory of
+    /// all together, bytes. An error that concerns one point does not affect the others.
+    fn on_threads<M>(
         &self,
-        schedule: &Schedule<'_>,
-        memory: &mut OwnedMemory,
-        at: usize,
-        messages: usize,
-    ) -> Result<Completed, RunError> {
-        let point = (self.point)(at);
-        let too_small = || RunError::Load(LoadError::Pages(io::ErrorKind::OutOfMemory.into()));
-        let copy = schedule.copy(memory.lend()).ok_or_else(too_small)?;
-        with_noise!(self.noise(&point), noise => {
-            let listed = if at < self.plan.finish { copy.ranks() } else { 0 };
-            self.run(copy, &point, messages, noise, listed)
+        threads: usize,
+        kept: u64,
+        points: &[usize],
+        memory: impl Fn() -> Result<M, RunError> + Sync,
+        run: impl Fn(&mut M, &Job<'_>) -> Result<Option<Ended>, RunError> + Sync,
+    ) -> Results {
+        let Plan { settings, noise, network, finish, .. } = *self.plan;
+        let most_bytes = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
+        side_by_side(threads, points, memory, |memory, at| {
+            if self.plan.is_stopped() {
+                return Ok(None);
+            }
+            let Point { sets, phases } = (self.point)(at);
+            let noise = noise.map(|source| PhasedNoise { source, phases, names: &[] });
+            let wanted = Wanted { finish: at < finish, ..Wanted::default() };
+            let job = Job::new(sets.parameters()?, settings);
+            let ended = match run(memory, &Job { noise, network, most_bytes, wanted, ..job }) {
+                Err(error) if error.is_of_one_point() => Some(Err(error)),
+                ran => ran?,
+            };
+            if ended.is_some() {
+                (self.note)();
+            }
+            Ok(ended)
         })
     }
 
-    /// Runs in order, with network memory for `messages` messages in flight; returns the finishing
-    /// times of the first `listed` ranks.
-    fn run<N: Noise>(
-        &self,
-        schedule: Schedule<'_>,
-        point: &Point,
-        messages: usize,
-        noise: N,
-        listed: u32,
-    ) -> Result<Completed, RunError> {
-        let (parameters, settings) = (point.sets.parameters()?, self.plan.settings);
-        let Some(plan) = self.plan.network else {
-            let engine = Engine::with(schedule, parameters, settings, noise, Silent);
-            return Self::end(engine, listed);
-        };
-        let mut placed = plan.place(schedule.ranks(), schedule.interfaces(), messages)?;
-        let network = placed.lend()?;
-        let engine = Engine::on_network(schedule, parameters, settings, noise, Silent, network);
-        Self::end(engine, listed)
+    const fn limit<'l>(&self, besides: &'l dyn Fn(&Needs) -> u64) -> Limit<'l> {
+        Limit { bytes: self.plan.most_bytes, besides, hints: None }
     }
 
-    /// Runs `engine` to the end; returns the finishing times of the first `listed` ranks.
-    fn end<N: Noise, W: Network>(
-        mut engine: Engine<'_, '_, N, Silent, W>,
-        listed: u32,
-    ) -> Result<Completed, RunError> {
-        let makespan = engine.run().map_err(RunError::Stopped)?.makespan;
-        let mut left = None;
-        engine.unfinished(|first| left = left.or(Some(first)));
-        if let Some(left) = left {
-            return Err(RunError::Unfinished(left));
-        }
-        Ok(Completed { makespan, finish: (0..listed).map(|rank| engine.finish(rank)).collect() })
+    /// Memory for the schedule that is copied, and for the finishing times that are returned, bytes.
+    fn besides(&self, needs: &Needs) -> u64 {
+        needs.bytes.saturating_add(self.kept(needs.ranks))
     }
 
     /// Memory for the finishing times that are returned, bytes.
-    pub(super) fn kept(&self, ranks: u32) -> u64 {
+    fn kept(&self, ranks: u32) -> u64 {
         const EACH: u64 = size_of::<Picos>() as u64;
         u64::from(ranks).saturating_mul(EACH).saturating_mul(self.plan.finish as u64)
     }
 
     /// Number of threads that fit into memory, with `each` bytes for each of them and `kept` bytes
     /// in total.
-    pub(super) fn threads(&self, each: u64, kept: u64, points: usize) -> Result<usize, RunError> {
+    fn threads(&self, each: u64, kept: u64, points: usize) -> Result<usize, RunError> {
         let allowed = self.plan.most_bytes;
         let room = allowed.saturating_sub(kept) / each.max(1);
         if room == 0 {
             let needed = each.saturating_add(kept);
-            return Err(RunError::Load(LoadError::Memory { needed, allowed }));
+            return Err(LoadError::Memory { needed, allowed }.into());
         }
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         Ok(self.plan.threads.min(room).min(points).max(1))

@@ -1,32 +1,45 @@
 //! Makespan of a schedule in one call.
 
+use std::io;
+
 use loggap_core::noise::InvalidTrace;
+use loggap_core::sim::implicit::ImplicitError;
 use loggap_core::sim::{SimError, Unfinished};
 use loggap_core::units::Picos;
 
-use super::{Elsewhere, Job, LoadError, NetworkError, PatternError, SetsError, Source};
+use super::{Elsewhere, Job, LoadError, NetworkError, SetsError, Source};
 
 /// Error of a simulation.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The schedule cannot be loaded.
     #[error(transparent)]
-    Load(LoadError),
+    Load(#[from] LoadError),
     /// The run stopped with an error.
     #[error(transparent)]
-    Stopped(SimError),
+    Stopped(#[from] SimError),
     /// The parameter sets are invalid.
     #[error(transparent)]
     Parameters(#[from] SetsError),
     /// The noise is invalid.
     #[error("noise: {0}")]
-    Noise(InvalidTrace),
+    Noise(#[from] InvalidTrace),
     /// The network cannot be created.
     #[error(transparent)]
     Network(Box<NetworkError>),
-    /// The run of a computed pattern failed.
+    /// The run of a computed pattern stopped with an error.
     #[error(transparent)]
-    Pattern(PatternError),
+    Pattern(#[from] ImplicitError),
+    /// The kernel cannot provide the memory for a computed pattern.
+    #[error(
+        "there is no memory for the {bytes} bytes of the simulation: {error}; take fewer ranks"
+    )]
+    PatternMemory {
+        /// Size of the memory, bytes.
+        bytes: u64,
+        /// The kernel's error.
+        error: io::Error,
+    },
     /// The schedule does not complete; this operation, and perhaps others, remain.
     #[error("the schedule cannot come to its end: {0}")]
     Unfinished(Unfinished),
@@ -42,11 +55,7 @@ impl Elsewhere for RunError {
     const ELSEWHERE: Self = Self::Elsewhere;
 
     fn is_elsewhere(&self) -> bool {
-        match self {
-            Self::Load(error) => error.is_elsewhere(),
-            Self::Pattern(error) => error.is_elsewhere(),
-            error => matches!(error, Self::Elsewhere),
-        }
+        matches!(self, Self::Elsewhere)
     }
 }
 
@@ -57,10 +66,7 @@ impl RunError {
     pub const fn is_of_one_point(&self) -> bool {
         matches!(
             self,
-            Self::Stopped(_)
-                | Self::Unfinished(_)
-                | Self::Interrupted
-                | Self::Pattern(PatternError::Stopped(_))
+            Self::Stopped(_) | Self::Unfinished(_) | Self::Interrupted | Self::Pattern(_)
         )
     }
 }

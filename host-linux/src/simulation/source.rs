@@ -7,9 +7,11 @@ use std::sync::Arc;
 use loggap_core::goal::Sink;
 use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scratch_words};
 use loggap_core::sim::implicit::PatternProgram;
-use loggap_core::sim::{BuildError, Builder, Receive, Requirements, Schedule, Settings, Survey};
+use loggap_core::sim::{
+    BuildError, Builder, Receive, Requirements, Schedule, Settings, Survey, Unsuitable,
+};
 
-use super::{Elsewhere, Hints, OwnedMemory};
+use super::{Hints, OwnedMemory};
 use crate::collective::Call;
 use crate::schedule::{
     FeedError, Form, PrttRound, RefusedInput, ScheduleFile, TagNumbers, TraceSchedule,
@@ -95,16 +97,17 @@ pub enum LoadError {
     /// Several processes cannot run the schedule together.
     #[error("{0}; run it on one process, with 'loggap simulate'")]
     OneProcess(String),
-    /// Another process of the simulation failed.
-    #[error("another process failed")]
-    Elsewhere,
 }
 
-impl Elsewhere for LoadError {
-    const ELSEWHERE: Self = Self::Elsewhere;
-
-    fn is_elsewhere(&self) -> bool {
-        matches!(self, Self::Elsewhere)
+impl LoadError {
+    /// Why the schedule cannot run in windows, if that is the error.
+    #[must_use]
+    pub const fn unsuitable(&self) -> Option<Unsuitable> {
+        match self {
+            Self::Build(BuildError::Unsuitable(why))
+            | Self::Schedule { error: BuildError::Unsuitable(why), .. } => Some(*why),
+            _ => None,
+        }
     }
 }
 

@@ -315,12 +315,6 @@ impl Causes {
         self.link_names.get(&link).map_or("", String::as_str)
     }
 
-    /// True if messages arrive with their last byte.
-    #[must_use]
-    pub const fn are_whole(&self) -> bool {
-        self.whole
-    }
-
     /// Parts whose sum is the length of `cause`: the longer of up to two sums, as a receiving
     /// processor is held for the longer of two times.
     #[must_use]

@@ -9,11 +9,12 @@ use std::ops::Range;
 use loggap_core::units::Picos;
 
 use super::svg::{
-    BOTTOM, LEFT, Options, RIGHT, SMALL, Scale, TOP, UNITS, WIDTH, at, colour, rounded, text, ticks,
+    Axis, BOTTOM, LEFT, Options, RIGHT, SMALL, TOP, UNITS, WIDTH, at, colour, draw, head, label,
+    text,
 };
 use super::{Activity, Lane, Span, Timeline};
 use crate::output::plot::PlotError;
-use crate::output::plot::canvas::{Align, BLACK, Canvas, LIGHT, Pixel, Sheet, TITLE};
+use crate::output::plot::canvas::{Align, BLACK, Canvas, LIGHT, Pixel};
 
 /// Largest number of ranks that are drawn individually; of more, groups are drawn.
 pub const MOST_RANKS: u32 = 32;
@@ -41,17 +42,15 @@ pub fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let page = Page::new(timeline, ranks, options);
-    let size = (rounded(WIDTH), rounded(page.height()));
-    let sheet = Sheet { size, units: UNITS.into(), bleed: rounded(WIDTH), margins: (0, 0, 0, 0) };
-    let picture = sheet.draw(|canvas| {
-        page.grid(canvas)?;
+    let base = page.height() - BOTTOM;
+    draw(page.height(), out, |canvas| {
+        page.axis.grid(canvas, base)?;
         for (band, shares) in &page.bands {
             page.band(canvas, *band, shares)?;
         }
-        page.head(canvas, &options.title)?;
-        page.axis(canvas)
-    });
-    out.write_all(picture.map_err(io::Error::other)?.as_bytes())
+        page.legend(canvas, &options.title)?;
+        page.axis.labels(canvas, base)
+    })
 }
 
 /// Processor time in ps, by activity and step.
@@ -59,8 +58,7 @@ type Shares = [Vec<f64>; ACTIVITIES.len()];
 
 /// Layout of a picture.
 struct Page {
-    from: Picos,
-    to: Picos,
+    axis: Axis,
     /// First rank that is shown, and the end, which is not.
     first: u32,
     end: u32,
@@ -74,11 +72,8 @@ struct Page {
 impl Page {
     #[allow(clippy::cast_precision_loss, reason = "pixels")]
     fn new(timeline: &Timeline, ranks: Range<u32>, options: &Options) -> Self {
-        let to = options.to.unwrap_or_else(|| timeline.end());
-        let to = to.max(Picos(options.from.0.saturating_add(1)));
         let mut page = Self {
-            from: options.from,
-            to,
+            axis: Axis::new(timeline, options),
             first: ranks.start,
             end: ranks.end,
             group: (ranks.end - ranks.start).div_ceil(BANDS).max(1),
@@ -108,7 +103,7 @@ impl Page {
     /// Length of a step, in ps.
     #[allow(clippy::cast_precision_loss, reason = "pixels")]
     fn step(&self) -> f64 {
-        self.to.since(self.from).0 as f64 / STEPS as f64
+        self.axis.to.since(self.axis.from).0 as f64 / STEPS as f64
     }
 
     /// Adds the time of a span to the steps that it overlaps.
@@ -120,7 +115,7 @@ impl Page {
     )]
     fn add(&mut self, span: &Span) {
         let step = self.step();
-        let place = |time: Picos| time.signed_difference(self.from) as f64 / step;
+        let place = |time: Picos| time.signed_difference(self.axis.from) as f64 / step;
         let (start, end) = (place(span.start).max(0.0), place(span.end).min(STEPS as f64));
         let stack = self
             .bands
@@ -151,21 +146,6 @@ impl Page {
         LEFT + (WIDTH - LEFT - RIGHT) * step as f64 / STEPS as f64
     }
 
-    fn grid(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
-        for tick in ticks(self.from, self.to) {
-            let x = self.tick_x(tick);
-            let ends = vec![at(x, TOP - 6.0), at(x, self.height() - BOTTOM)];
-            canvas.line(ends, LIGHT, UNITS.into())?;
-        }
-        Ok(())
-    }
-
-    #[allow(clippy::cast_precision_loss, reason = "pixels")]
-    fn tick_x(&self, tick: Picos) -> f64 {
-        let share = tick.since(self.from).0 as f64 / self.to.since(self.from).0 as f64;
-        LEFT + (WIDTH - LEFT - RIGHT) * share
-    }
-
     fn band(&self, canvas: &Canvas<'_>, band: u32, shares: &Shares) -> Result<(), PlotError> {
         let full = self.full.get(&band).copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
         let base = Self::base(band);
@@ -190,32 +170,14 @@ impl Page {
         text(canvas, &name, at(LEFT - 6.0, base - HEIGHT / 2.0), SMALL, BLACK, Align::Right)
     }
 
-    fn head(&self, canvas: &Canvas<'_>, title: &str) -> Result<(), PlotError> {
-        const MIDDLE: f64 = 37.0;
-        text(canvas, title, at(LEFT, 16.0), TITLE, BLACK, Align::Left)?;
-        let mut x = LEFT;
-        for activity in ACTIVITIES {
-            canvas.bar([at(x, 31.0), at(x + 14.0, 42.0)], colour(activity), 1.0)?;
-            text(canvas, activity.name(), at(x + 19.0, MIDDLE), SMALL, BLACK, Align::Left)?;
-            x += 84.0;
-        }
+    fn legend(&self, canvas: &Canvas<'_>, title: &str) -> Result<(), PlotError> {
+        let x = head(canvas, title, &ACTIVITIES)?;
         let ranks = if self.group == 1 { "each rank" } else { "the ranks of each band" };
         let note = format!(
             "share of the processor time of {ranks}; --timeline-ranks 0:{} draws messages",
             MOST_RANKS - 1
         );
-        text(canvas, &note, at(x, MIDDLE), SMALL, BLACK, Align::Left)
-    }
-
-    fn axis(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
-        let scale = Scale::of(self.to);
-        let base = self.height() - BOTTOM;
-        for tick in ticks(self.from, self.to) {
-            let place = at(self.tick_x(tick), base + 4.0);
-            text(canvas, &scale.number(tick), place, SMALL, BLACK, Align::Below)?;
-        }
-        let middle = at(f64::midpoint(LEFT, WIDTH - RIGHT), base + 22.0);
-        text(canvas, &format!("time [{}]", scale.unit), middle, SMALL, BLACK, Align::Below)
+        label(canvas, &note, x)
     }
 }
 

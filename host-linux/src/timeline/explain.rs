@@ -75,32 +75,11 @@ pub struct LinkTerm {
     pub term: Term,
 }
 
-/// Kind of a step of the path.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum StepKind {
-    /// A calculation.
-    Calc,
-    /// A processor sends.
-    Send,
-    /// A processor begins to send, and the first byte travels.
-    Flight,
-    /// A processor begins to send, and the message passes a network with shared links.
-    Transfer,
-    /// A processor receives.
-    Receive,
-    /// The interface receives, without the processor.
-    Delivery,
-    /// The interface sends, and the next message waits.
-    SendGap,
-    /// The interface receives, and the next message waits.
-    ReceiveGap,
-}
-
 /// A step of the path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Step {
-    /// Kind of the step.
-    pub kind: StepKind,
+    /// What takes the time.
+    pub via: Via,
     /// Rank on which it takes place; for a flight, the sender.
     pub rank: u32,
     /// Start of the step.
@@ -195,28 +174,22 @@ const fn preference(via: Via) -> u8 {
 
 /// The step of a cause; `None` if it takes no time.
 fn step(causes: &Causes, cause: Cause) -> Option<Step> {
-    let kind = match cause.via {
+    let via = match cause.via {
         // A step back in time is not shown: the next step begins before the last one ends.
         Via::Instant | Via::FirstByte => return None,
-        Via::Calc => StepKind::Calc,
-        Via::Send => StepKind::Send,
-        Via::Receive | Via::LastByte => StepKind::Receive,
-        Via::Delivery => StepKind::Delivery,
-        Via::Flight => StepKind::Flight,
-        Via::Transfer => StepKind::Transfer,
-        Via::SendGap => StepKind::SendGap,
-        Via::ReceiveGap => StepKind::ReceiveGap,
+        Via::LastByte => Via::Receive,
+        via => via,
     };
     let event = causes.event(cause.from);
-    let is_transfer = kind == StepKind::Transfer;
+    let is_transfer = via == Via::Transfer;
     let transfer = if is_transfer { causes.transfer(&event) } else { Transfer::default() };
     let losses = if is_transfer { causes.losses(&event) } else { &[] };
     Some(Step {
-        kind,
+        via,
         rank: event.rank,
         start: event.time,
         end: causes.instant(cause),
-        op: (kind == StepKind::Calc).then(|| causes.op_on_rank(&event)),
+        op: (via == Via::Calc).then(|| causes.op_on_rank(&event)),
         peer: event.peer,
         size: event.amount,
         lost: transfer.took.since(transfer.alone),

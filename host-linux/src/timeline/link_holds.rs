@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use loggap_core::sim::network::FlowRate;
+use loggap_core::sim::network::{FlowObserver, FlowRate};
 use loggap_core::units::Picos;
 
 /// Time that a message lost by sharing a link.
@@ -91,19 +91,6 @@ impl LinkHolds {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a change of a flow's rate.
-    pub fn note(&self, flow: &FlowRate) {
-        let mut state = self.state();
-        if let Some(link) = flow.bottleneck {
-            state.names.entry(link).or_default();
-        } else if !state.flows.contains_key(&flow.op) {
-            // No link has limited it so far.
-            return;
-        }
-        let new = || Flow { since: flow.now, rate: 1.0, ..Flow::default() };
-        state.flows.entry(flow.op).or_insert_with(new).change(flow);
-    }
-
     /// Sets the names of all links that limited a flow.
     pub fn name_links(&self, name: impl Fn(u32) -> String) {
         for (link, found) in &mut self.state().names {
@@ -124,6 +111,20 @@ impl LinkHolds {
     }
 }
 
+impl FlowObserver for LinkHolds {
+    fn changed(&mut self, flow: &FlowRate) {
+        let mut state = self.state();
+        if let Some(link) = flow.bottleneck {
+            state.names.entry(link).or_default();
+        } else if !state.flows.contains_key(&flow.op) {
+            // No link has limited it so far.
+            return;
+        }
+        let new = || Flow { since: flow.now, rate: 1.0, ..Flow::default() };
+        state.flows.entry(flow.op).or_insert_with(new).change(flow);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_links_cost_is_told_apart_and_adds_up() {
-        let holds = LinkHolds::default();
+        let mut holds = LinkHolds::default();
         // 100 ps at full rate; then 30 at half the rate, 60 at a third, 65 at full rate.
         for told in [
             rate(10, 1.0, None),
@@ -143,7 +144,7 @@ mod tests {
             rate(110, 1.0, None),
             rate(165, 0.0, None),
         ] {
-            holds.note(&told);
+            holds.changed(&told);
         }
         holds.name_links(|link| format!("link {link}"));
         let ended = holds.take(7).unwrap();

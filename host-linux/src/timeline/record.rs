@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use loggap_core::goal::ANY_TAG;
-use loggap_core::sim::{Calculated, Handled, Matched, MessageKind, Observer, Sent};
+use loggap_core::sim::{Calculated, Handled, Matched, MessageKind, Observed, Observer, Sent};
 use loggap_core::units::Picos;
 
 use super::{Calc, Costs, End, Message, Selection, Timeline};
@@ -125,6 +125,18 @@ fn joined(mut departures: Vec<Departure>, arrivals: Vec<Arrival>) -> Vec<Message
 }
 
 impl Observer for Recorder {
+    fn observe(&mut self, event: Observed<'_>) {
+        match event {
+            Observed::Calculated(event) => self.calculated(event),
+            Observed::Sent(event) => self.sent(event),
+            Observed::Handled(event) => self.handled(event),
+            Observed::Matched(event) => self.matched(event),
+            _ => {}
+        }
+    }
+}
+
+impl Recorder {
     fn calculated(&mut self, event: &Calculated) {
         let &Calculated { rank, cpu, start, work, noise, .. } = event;
         let calc = Calc { rank, cpu, op: self.op_of(rank, event.op), start, work, noise };

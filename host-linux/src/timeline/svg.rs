@@ -65,9 +65,7 @@ pub struct Options {
 /// Errors of `out`; also if there are more ranks than a picture can show.
 pub fn write(timeline: &Timeline, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let page = Page::new(timeline, options);
-    let size = (rounded(WIDTH), rounded(page.height));
-    let sheet = Sheet { size, units: UNITS.into(), bleed: rounded(WIDTH), margins: (0, 0, 0, 0) };
-    let picture = sheet.draw(|canvas| {
+    draw(page.height, out, |canvas| {
         page.grid(canvas)?;
         for message in &timeline.messages {
             page.message(canvas, message)?;
@@ -77,14 +75,24 @@ pub fn write(timeline: &Timeline, options: &Options, out: &mut dyn Write) -> io:
         }
         page.margins(canvas)?;
         page.legend(canvas, &options.title)?;
-        page.axis(canvas)?;
+        page.axis.labels(canvas, page.base())?;
         page.labels(canvas)
-    });
-    out.write_all(picture.map_err(io::Error::other)?.as_bytes())
+    })
+}
+
+/// Draws a page of this height to `out`.
+pub(super) fn draw(
+    height: f64,
+    out: &mut dyn Write,
+    on: impl FnOnce(&Canvas<'_>) -> Result<(), PlotError>,
+) -> io::Result<()> {
+    let size = (rounded(WIDTH), rounded(height));
+    let sheet = Sheet { size, units: UNITS.into(), bleed: rounded(WIDTH), margins: (0, 0, 0, 0) };
+    out.write_all(sheet.draw(on).map_err(io::Error::other)?.as_bytes())
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "pixels; the cast saturates")]
-pub(super) const fn rounded(number: f64) -> i32 {
+const fn rounded(number: f64) -> i32 {
     number.round() as i32
 }
 
@@ -102,6 +110,84 @@ pub(super) fn text(
     align: Align,
 ) -> Result<(), PlotError> {
     canvas.text(text, at, Font { size: size * u32::from(UNITS), color }, align)
+}
+
+/// y of the middle of a legend.
+const LEGEND: f64 = 37.0;
+
+/// A word of the legend.
+pub(super) fn label(canvas: &Canvas<'_>, name: &str, x: f64) -> Result<(), PlotError> {
+    text(canvas, name, at(x, LEGEND), SMALL, BLACK, Align::Left)
+}
+
+/// Title and legend of a page; returns where the legend ends.
+pub(super) fn head(
+    canvas: &Canvas<'_>,
+    title: &str,
+    activities: &[Activity],
+) -> Result<f64, PlotError> {
+    text(canvas, title, at(LEFT, 16.0), TITLE, BLACK, Align::Left)?;
+    let mut x = LEFT;
+    for activity in activities {
+        canvas.bar([at(x, 31.0), at(x + 14.0, 42.0)], colour(*activity), 1.0)?;
+        label(canvas, activity.name(), x + 19.0)?;
+        x += 84.0;
+    }
+    Ok(x)
+}
+
+/// Time axis of a page.
+pub(super) struct Axis {
+    pub(super) from: Picos,
+    pub(super) to: Picos,
+}
+
+impl Axis {
+    pub(super) fn new(timeline: &Timeline, options: &Options) -> Self {
+        let to = options.to.unwrap_or_else(|| timeline.end());
+        Self { from: options.from, to: to.max(Picos(options.from.0.saturating_add(1))) }
+    }
+
+    /// x of a time.
+    #[allow(clippy::cast_precision_loss, reason = "pixels")]
+    fn x(&self, time: Picos) -> f64 {
+        let offset = time.signed_difference(self.from) as f64;
+        let width = WIDTH - LEFT - RIGHT;
+        // Clamped, because coordinates far outside the page would only make the file longer.
+        let share = (offset / self.to.since(self.from).0 as f64).clamp(-1.0, 2.0);
+        LEFT + width * share
+    }
+
+    /// Draws a line at each tick, down to `base`.
+    pub(super) fn grid(&self, canvas: &Canvas<'_>, base: f64) -> Result<(), PlotError> {
+        for tick in self.ticks() {
+            let x = self.x(tick);
+            canvas.line(vec![at(x, TOP - 6.0), at(x, base)], LIGHT, UNITS.into())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the times of the ticks, and the unit.
+    pub(super) fn labels(&self, canvas: &Canvas<'_>, base: f64) -> Result<(), PlotError> {
+        let scale = Scale::of(self.to);
+        let below = |name: &str, x: f64, y: f64| {
+            text(canvas, name, at(x, base + y), SMALL, BLACK, Align::Below)
+        };
+        for tick in self.ticks() {
+            below(&scale.number(tick), self.x(tick), 4.0)?;
+        }
+        below(&format!("time [{}]", scale.unit), f64::midpoint(LEFT, WIDTH - RIGHT), 22.0)
+    }
+
+    /// Times with a label.
+    fn ticks(&self) -> impl Iterator<Item = Picos> {
+        let (from, to) = (self.from, self.to);
+        let step = tick_step(to.since(from));
+        let first = from.0.div_ceil(step).checked_mul(step);
+        std::iter::successors(first, move |tick| tick.checked_add(step))
+            .take_while(move |&tick| tick <= to.0)
+            .map(Picos)
+    }
 }
 
 /// Vertical extent of a lane.
@@ -123,8 +209,7 @@ impl Row {
 
 /// Layout of a picture.
 struct Page {
-    from: Picos,
-    to: Picos,
+    axis: Axis,
     /// Lanes of each rank, from top to bottom.
     rows: BTreeMap<(u32, Lane), Row>,
     /// Band of each rank.
@@ -156,19 +241,12 @@ impl Page {
         let mut used: Vec<_> = timeline.spans().map(|(span, _)| span.activity).collect();
         used.sort_unstable();
         used.dedup();
-        let to = options.to.unwrap_or_else(|| timeline.end());
-        let to = to.max(Picos(options.from.0.saturating_add(1)));
-        Self { from: options.from, to, rows, bands, height: top + BOTTOM, used, scale }
+        let axis = Axis::new(timeline, options);
+        Self { axis, rows, bands, height: top + BOTTOM, used, scale }
     }
 
-    /// x of a time.
-    #[allow(clippy::cast_precision_loss, reason = "pixels")]
     fn x(&self, time: Picos) -> f64 {
-        let offset = time.signed_difference(self.from) as f64;
-        let width = WIDTH - LEFT - RIGHT;
-        // Clamped, because coordinates far outside the page would only make the file longer.
-        let share = (offset / self.to.since(self.from).0 as f64).clamp(-1.0, 2.0);
-        LEFT + width * share
+        self.axis.x(time)
     }
 
     /// y of the lower end of the plot.
@@ -178,10 +256,7 @@ impl Page {
 
     /// Draws the background: the bands, and a line at each tick of the axis.
     fn grid(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
-        for tick in ticks(self.from, self.to) {
-            let x = self.x(tick);
-            canvas.line(vec![at(x, TOP - 6.0), at(x, self.base())], LIGHT, UNITS.into())?;
-        }
+        self.axis.grid(canvas, self.base())?;
         for band in self.bands.values() {
             let corners = [at(LEFT, band.top), at(WIDTH - RIGHT, band.bottom())];
             canvas.bar(corners, BAND, 1.0)?;
@@ -196,32 +271,12 @@ impl Page {
     }
 
     fn legend(&self, canvas: &Canvas<'_>, title: &str) -> Result<(), PlotError> {
-        const MIDDLE: f64 = 37.0;
-        let label =
-            |name: &str, x: f64| text(canvas, name, at(x, MIDDLE), SMALL, BLACK, Align::Left);
-        text(canvas, title, at(LEFT, 16.0), TITLE, BLACK, Align::Left)?;
-        let mut x = LEFT;
-        for activity in &self.used {
-            canvas.bar([at(x, 31.0), at(x + 14.0, 42.0)], colour(*activity), 1.0)?;
-            label(activity.name(), x + 19.0)?;
-            x += 84.0;
-        }
+        let x = head(canvas, title, &self.used)?;
         canvas.line(vec![at(x, 33.0), at(x + 26.0, 41.0)], BLACK, UNITS.into())?;
-        label("message, first byte; shaded until its last", x + 32.0)?;
-        x += 296.0;
-        canvas.bar(waiting(x, x + 26.0, MIDDLE), PURPLE, 1.0)?;
-        label("waits for its receiver", x + 32.0)
-    }
-
-    fn axis(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
-        let scale = Scale::of(self.to);
-        let below = |name: &str, x: f64, y: f64| {
-            text(canvas, name, at(x, self.base() + y), SMALL, BLACK, Align::Below)
-        };
-        for tick in ticks(self.from, self.to) {
-            below(&scale.number(tick), self.x(tick), 4.0)?;
-        }
-        below(&format!("time [{}]", scale.unit), f64::midpoint(LEFT, WIDTH - RIGHT), 22.0)
+        label(canvas, "message, first byte; shaded until its last", x + 32.0)?;
+        let x = x + 296.0;
+        canvas.bar(waiting(x, x + 26.0, LEGEND), PURPLE, 1.0)?;
+        label(canvas, "waits for its receiver", x + 32.0)
     }
 
     /// Draws the names of ranks, processors and interfaces.
@@ -281,7 +336,7 @@ impl Page {
     }
 
     fn interval(&self, start: Picos, end: Picos) -> String {
-        let scale = Scale::of(self.to);
+        let scale = Scale::of(self.axis.to);
         let (start, end, unit) = (scale.number(start), scale.number(end), scale.unit);
         format!("{start} {unit} to {end} {unit}")
     }
@@ -344,25 +399,16 @@ fn band_units(lanes: usize) -> f64 {
     1.6 + lanes as f64 * 0.7
 }
 
-/// Times with a label on the axis.
-pub(super) fn ticks(from: Picos, to: Picos) -> impl Iterator<Item = Picos> {
-    let step = tick_step(to.since(from));
-    let first = from.0.div_ceil(step).checked_mul(step);
-    std::iter::successors(first, move |tick| tick.checked_add(step))
-        .take_while(move |&tick| tick <= to.0)
-        .map(Picos)
-}
-
 /// Unit of a time axis.
-pub(super) struct Scale {
-    pub(super) unit: &'static str,
+struct Scale {
+    unit: &'static str,
     /// Decimal digits between the unit and a picosecond.
     digits: u32,
 }
 
 impl Scale {
     /// Unit for times up to `end`.
-    pub(super) const fn of(end: Picos) -> Self {
+    const fn of(end: Picos) -> Self {
         let (unit, digits) = match end.0 {
             0..10_000 => ("ps", 0),
             10_000..10_000_000 => ("ns", 3),
@@ -374,7 +420,7 @@ impl Scale {
     }
 
     /// A time in this unit, exact, without trailing zeros.
-    pub(super) fn number(&self, time: Picos) -> String {
+    fn number(&self, time: Picos) -> String {
         decimal::fixed(time.0.into(), self.digits)
     }
 }

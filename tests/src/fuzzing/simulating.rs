@@ -70,7 +70,7 @@ fn in_windows(program: &Program, settings: &Settings, model: &Outcome, choice: u
             assert_eq!(outcome.posted, model.posted);
             assert_eq!(outcome.never_ready, model.never_ready);
         }
-        Err(Stopped::Unsuitable(_) | Stopped::Error(WindowError::Steps)) => {}
+        Err(Stopped::Unsuitable(_) | Stopped::GivenUp(WindowError::Steps)) => {}
         Err(stopped) => panic!("{stopped:?}"),
     }
 }

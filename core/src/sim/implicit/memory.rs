@@ -26,13 +26,14 @@ impl Requirements {
     /// Requirements of `program`.
     #[must_use]
     pub fn of<P: Program>(program: &P) -> Self {
-        Self::of_ranks(program, program.ranks() as usize)
+        Self::of_ranks(program, program.extent().ranks as usize)
     }
 
     /// Requirements of a [part](super::RankRange) of `program` with `ranks` ranks.
     #[must_use]
     pub fn of_ranks<P: Program>(program: &P, ranks: usize) -> Self {
-        let nodes_most = usize::try_from(program.waiting().saturating_add(1)).unwrap_or(usize::MAX);
+        let waiting = program.extent().waiting;
+        let nodes_most = usize::try_from(waiting.saturating_add(1)).unwrap_or(usize::MAX);
         Self {
             ranks,
             words: wheel::words(ranks),

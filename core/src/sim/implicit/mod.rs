@@ -22,7 +22,7 @@
 //! elements that wait on a rank are ordered by their creation time, then by the creation time of
 //! their creator, and at the start by rank; this agrees with the order of stamps as far as it
 //! decides. If it leaves a tie between different ranks, and the tied messages are not
-//! [interchangeable](Program::interchangeable), the lower rank comes first and the tie is counted
+//! [interchangeable](Extent::interchangeable), the lower rank comes first and the tie is counted
 //! in [`ProgramFinished::open_ties`]. If none is counted, finishing times and events equal those of
 //! the engine, bit for bit.
 
@@ -44,7 +44,7 @@ pub use mail::{Mail, Message, Outbox};
 pub use memory::{Memory, OrderedMemory, Requirements};
 pub use ordered::Ordered;
 pub use pool::Node;
-pub use program::{Program, Release, Transfer};
+pub use program::{Extent, Program, Release, Transfer};
 pub use programs::{
     Doubling, Halo, Linear, LinearKind, PatternProgram, Permuted, Reduction, Ring, RingKind, Round,
     Rounds, Sweep, Tree, TreeKind,

@@ -3,7 +3,7 @@
 
 use super::driver::{Driver, Outgoing, Stamps};
 use super::error::ImplicitError;
-use super::memory::{OrderedMemory, Requirements};
+use super::memory::OrderedMemory;
 use super::pool::{Item, NONE};
 use super::program::Program;
 use super::rank::Rank;
@@ -73,7 +73,7 @@ impl<W: Network> Driver for Ordered<'_, W> {
     fn begin_all<P: Program, N: Noise>(
         simulation: &mut Simulation<'_, '_, P, N, Self>,
     ) -> Result<(), ImplicitError> {
-        for rank in 0..simulation.program.ranks() {
+        for rank in 0..simulation.extent.ranks {
             if simulation.begin(rank)?
                 && let Some(state) = simulation.state(rank)
             {
@@ -134,7 +134,7 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
         memory: OrderedMemory<'m, P::State>,
     ) -> Result<Self, ImplicitError> {
         const { assert!(W::SHARED, "receivers are charged for bytes in windows or in order") };
-        let count = Requirements::of(program).ranks;
+        let count = program.extent().ranks as usize;
         let OrderedMemory { ranks, queue, places, nodes } = memory;
         let ranks = ranks.get_mut(..count).ok_or(ImplicitError::Memory)?;
         let (queue, ring) = queue.split_at_mut_checked(count).ok_or(ImplicitError::Memory)?;

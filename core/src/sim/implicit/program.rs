@@ -70,6 +70,24 @@ pub struct Transfer {
     pub size: u64,
 }
 
+/// Size of a program.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Extent {
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Size of the shortest and of the longest message, bytes.
+    pub sizes: [u64; 2],
+    /// Largest number of messages and groups of released operations that wait at the same time.
+    pub waiting: u64,
+    /// Number of messages of a complete run, for progress reports.
+    pub messages: u64,
+    /// Typical number of ranks with events at the same time: the parallelism that threads can use.
+    pub busy: u32,
+    /// True if messages of equal size to a rank can be handled in any order with the same result.
+    pub interchangeable: bool,
+}
+
 /// A computed schedule: the operations of each rank, released one after the other.
 ///
 /// Sends, receives and calculations of a rank are each numbered from 0. Operations use the first
@@ -78,25 +96,8 @@ pub trait Program {
     /// State of a rank in the program.
     type State: Copy + Default;
 
-    /// Number of ranks.
-    fn ranks(&self) -> u32;
-
-    /// Size of the shortest and of the longest message, bytes.
-    fn sizes(&self) -> [u64; 2];
-
-    /// Largest number of messages and groups of released operations that wait at the same time.
-    fn waiting(&self) -> u64;
-
-    /// Number of messages of a complete run, for progress reports.
-    fn messages(&self) -> u64;
-
-    /// Typical number of ranks with events at the same time: the parallelism that threads can use.
-    fn busy(&self) -> u32 {
-        self.ranks()
-    }
-
-    /// True if messages of equal size to `rank` can be handled in any order with the same result.
-    fn interchangeable(&self, rank: u32) -> bool;
+    /// Size of the program.
+    fn extent(&self) -> Extent;
 
     /// Operations without dependencies.
     fn start(&self, rank: u32, state: &mut Self::State) -> Release;

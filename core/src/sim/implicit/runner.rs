@@ -6,7 +6,7 @@ use core::num::NonZeroU64;
 use super::driver::{Driver, Stamps};
 use super::error::ImplicitError;
 use super::pool::{Item, NONE, Node, Pool};
-use super::program::{Program, Release};
+use super::program::{Extent, Program, Release};
 use super::rank::{Rank, RankState, UNSTARTED};
 use super::windows::Windows;
 use crate::sim::hooks::{NoNoise, Noise, Silent};
@@ -99,7 +99,7 @@ pub(super) struct Next {
 ///
 /// As [`Simulation::new`], without [`ImplicitError::Memory`].
 pub fn check<P: Program>(program: &P, parameters: &Parameters<'_>) -> Result<(), ImplicitError> {
-    eager_price(parameters, program.sizes()).map(drop)
+    eager_price(parameters, program.extent().sizes).map(drop)
 }
 
 /// Price of the longest of messages of these sizes. All of them must have one protocol, be eager,
@@ -127,6 +127,7 @@ pub(super) fn eager_price(
 /// Simulation of one program.
 pub struct Simulation<'m, 'p, P: Program, N = NoNoise, D = Windows<'m>> {
     pub(super) program: &'p P,
+    pub(super) extent: Extent,
     /// Prices under one parameter set for all pairs of ranks.
     pub(super) charges: Charges<'p, N, Silent>,
     /// o + L: time from the start of a send to the arrival of its message, ps.
@@ -162,11 +163,13 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         nodes: &'m mut [Node],
         driver: impl FnOnce(NonZeroU64) -> D,
     ) -> Result<Self, ImplicitError> {
-        let price = eager_price(&parameters, program.sizes())?;
+        let extent = program.extent();
+        let price = eager_price(&parameters, extent.sizes)?;
         let delay = price.delay()?;
         let delay = NonZeroU64::new(delay).ok_or(ImplicitError::NoLookahead)?;
         Ok(Self {
             program,
+            extent,
             charges: Charges { prices: Prices::new(parameters), noise, observer: Silent },
             delay,
             first: 0,
@@ -249,7 +252,7 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
     }
 
     /// Sends executed plus receives posted plus messages matched so far; at the end three times
-    /// [`Program::messages`].
+    /// [`Extent::messages`].
     #[must_use]
     pub const fn progress(&self) -> u64 {
         let ProgramFinished { messages, receives, matched, .. } = self.so_far;

@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use super::driver::{Driver, Outgoing, Stamps};
 use super::error::ImplicitError;
 use super::mail::{Mail, Message, Outbox, Reader, Received};
-use super::memory::{Memory, Requirements};
+use super::memory::Memory;
 use super::pool::{Item, NONE};
 use super::program::Program;
 use super::rank::Rank;
@@ -15,7 +15,7 @@ use crate::sim::hooks::Noise;
 use crate::sim::mail::{self, Block, Chunks};
 use crate::sim::parameters::Parameters;
 use crate::sim::queues::chain::{self, Chain};
-use crate::sim::queues::wheel::Wheel;
+use crate::sim::queues::wheel::{self, Wheel};
 use crate::sim::rank::Class;
 use crate::sim::rank::price::sum;
 
@@ -104,7 +104,7 @@ impl Driver for Windows<'_> {
         } else if let Some(state) = simulation.ranks.get_mut(local as usize) {
             state.incoming_mut()
         } else {
-            let exists = to < simulation.program.ranks();
+            let exists = to < simulation.extent.ranks;
             return if exists {
                 simulation.driver.post(to, &item)
             } else {
@@ -155,8 +155,8 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         Self::part(program, parameters, noise, memory, RankRange::WHOLE)
     }
 
-    /// Part of a simulation, with the ranks of `part`; [`Requirements::of_ranks`] has its memory
-    /// requirements.
+    /// Part of a simulation, with the ranks of `part`;
+    /// [`Requirements::of_ranks`](super::Requirements::of_ranks) has its memory requirements.
     ///
     /// # Errors
     ///
@@ -170,14 +170,13 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         memory: Memory<'m, P::State>,
         part: RankRange,
     ) -> Result<Self, ImplicitError> {
-        let (first, count) = part.extent(program.ranks());
-        let needs = Requirements::of_ranks(program, count);
+        let (first, count) = part.extent(program.extent().ranks);
         let Memory { ranks, words, nodes } = memory;
-        let ranks = ranks.get_mut(..needs.ranks).ok_or(ImplicitError::Memory)?;
-        let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
+        let ranks = ranks.get_mut(..count).ok_or(ImplicitError::Memory)?;
+        let words = words.get_mut(..wheel::words(count)).ok_or(ImplicitError::Memory)?;
         let nowhere = Outbox::new(mail::Mail::new(&[], &[], &[], 1), 0, Chunks::default());
         let mut simulation = Self::driven(program, parameters, noise, ranks, nodes, |delay| {
-            Windows { wheel: Wheel::new(words, needs.ranks, delay), part, outbox: nowhere }
+            Windows { wheel: Wheel::new(words, count, delay), part, outbox: nowhere }
         })?;
         simulation.first = first;
         Ok(simulation)
@@ -292,7 +291,7 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
 
     #[inline]
     fn run_rank(&mut self, rank: u32, state: &mut Rank<P::State>) -> Result<(), ImplicitError> {
-        self.receive(rank, state);
+        self.receive(state);
         while let Some(next) = self.next(rank, state) {
             if next.time > self.driver.wheel.last {
                 self.driver.wheel.add_at(rank.wrapping_sub(self.first), next.time);
@@ -340,7 +339,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
     /// Moves the messages that arrive before the end of the window to the inbox. They were sent in
     /// earlier windows, so all of them are known, and later ones are younger.
     #[inline]
-    pub(super) fn receive(&mut self, rank: u32, state: &mut Rank<P::State>) {
+    pub(super) fn receive(&mut self, state: &mut Rank<P::State>) {
         if state.incoming == NONE {
             return;
         }
@@ -373,7 +372,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
             [sorted.first, sorted.last]
         };
         self.pool.splice(&mut state.inbox, ends);
-        if ties > 0 && !self.program.interchangeable(rank) {
+        if ties > 0 && !self.extent.interchangeable {
             self.so_far.open_ties += ties;
         }
     }

@@ -1,6 +1,6 @@
 //! Execution of events in global order, and transport of messages.
 
-use crate::sim::hooks::{Arrived, Begun, MessageKind, Noise, Observer};
+use crate::sim::hooks::{Arrived, Begun, MessageKind, Noise, Observed, Observer};
 use crate::sim::in_order::engine::Engine;
 use crate::sim::in_order::event::Candidate;
 use crate::sim::in_order::pending::Attempt;
@@ -23,7 +23,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let (op, now) = (next.at, self.ranks.now);
         let turn = next.class.turn();
         let begun = Begun { rank, op: self.op_number(op), turn, time: Picos(now) };
-        self.charges.observer.begun(&begun);
+        self.charges.observer.observe(Observed::Begun(&begun));
         match next.class {
             Class::Calcs => {
                 self.calculate(&mut rank, op, now)?;
@@ -83,7 +83,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         if W::SHARED {
             let (number, time) = (self.op_number(op), Picos(self.ranks.now));
             let arrived = Arrived { rank, op: number, time };
-            self.charges.observer.arrived(&arrived);
+            self.charges.observer.observe(Observed::Arrived(&arrived));
         }
         self.ranks.wait(rank, op, &Attempt::at(self.ranks.now, Class::Arrived));
         rank

@@ -1,7 +1,7 @@
 //! Release of operations.
 
 use super::engine::Engine;
-use crate::sim::hooks::{Noise, Observer, Released};
+use crate::sim::hooks::{Noise, Observed, Observer, Released};
 use crate::sim::network::Network;
 use crate::sim::outcome::SimError;
 use crate::sim::rank::dependencies::{Operations, Ready};
@@ -52,7 +52,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let seq = self.draw()?;
         let (kind, cpu) = (self.ranks.records.at(op).kind(), self.ranks.records.units_of(op).cpu);
         let number = self.op_number(op);
-        self.charges.observer.released(&Released { rank, op: number, cpu });
+        let released = Released { rank, op: number, cpu };
+        self.charges.observer.observe(Observed::Released(&released));
         let posting = (kind == Kind::Receive).then(|| {
             self.ranks.clock_of(rank, Clock::Cpu(cpu)).max(self.ranks.records.time_of(op))
         });

@@ -1,6 +1,6 @@
 //! Rules of a rank for the driver in global order.
 
-use crate::sim::hooks::{MessageKind, Noise, Observer, Released, Resumed, Satisfied};
+use crate::sim::hooks::{MessageKind, Noise, Observed, Observer, Released, Resumed, Satisfied};
 use crate::sim::in_order::engine::Engine;
 use crate::sim::in_order::ranks::Ranks;
 use crate::sim::in_order::release::Touched;
@@ -72,7 +72,9 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         let on = self.op_number(op);
         let Self { ranks: Ranks { records, .. }, storage, touched, charges, .. } = self;
         let ready = Touched::note(touched, rank);
-        let satisfied = |op, end| charges.observer.satisfied(&Satisfied { rank, op, on, end });
+        let satisfied = |op, end| {
+            charges.observer.observe(Observed::Satisfied(&Satisfied { rank, op, on, end }));
+        };
         storage.satisfy(records, OnRank { rank, op }, reached, ready, satisfied);
     }
 
@@ -136,7 +138,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
             self.ranks.set_clock(rank, clock, self.ranks.clock_of(rank, clock).max(now));
         }
         let (number, time) = (self.op_number(op), Picos(now));
-        self.charges.observer.resumed(&Resumed { rank, op: number, cpu, nic, time });
+        let resumed = Resumed { rank, op: number, cpu, nic, time };
+        self.charges.observer.observe(Observed::Resumed(&resumed));
         self.satisfy(&mut rank, op, Creator::Op(op), Reached::end(end.max(now)));
         Touched::note(&mut self.touched, rank);
         Ok(())
@@ -164,7 +167,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         record.created = self.ranks.now;
         record.seq = seq;
         let (number, cpu) = (self.op_number(op), self.ranks.records.units(op).cpu);
-        self.charges.observer.released(&Released { rank, op: number, cpu });
+        let released = Released { rank, op: number, cpu };
+        self.charges.observer.observe(Observed::Released(&released));
         self.ranks.enlist(rank, Class::Sends, op);
         Ok(())
     }

@@ -17,7 +17,7 @@
 //! from it.
 
 use super::memory::{Flow, Hop, Link, NONE, QueuedLink};
-use super::observer::{FlowObserver, FlowRate};
+use super::observer::FlowRate;
 use super::rates::{Rates, hops_of, note_position, real};
 use crate::sim::queues::array_heap::{self, Precedes};
 
@@ -113,7 +113,7 @@ impl Link {
     }
 }
 
-impl<T: FlowObserver> Rates<'_, T> {
+impl Rates<'_> {
     /// Fills links until all rates are final.
     pub(super) fn fill(&mut self, now: u64) {
         self.pass += 1;
@@ -233,14 +233,15 @@ impl<T: FlowObserver> Rates<'_, T> {
                 continue;
             }
             let route = hops_of(number, flow, self.longest_route);
-            if let Some(usage) = &mut self.usage {
-                usage.add_flow(self.hops, route.clone(), flow, now);
+            if let Some(watch) = &mut self.watch {
+                let bottleneck = (rate < 1.0).then_some(link);
+                let changed = FlowRate { op: flow.op, now, rate, bottleneck };
+                watch.note(self.hops, route.clone(), flow, &changed);
             }
             let slower = flow.rate - rate;
             flow.remaining = (flow.remaining - flow.rate * real(now - flow.since)).max(0.0);
             (flow.since, flow.rate) = (now, rate);
             flow.bottleneck = if rate < 1.0 { link } else { NONE };
-            self.observer.changed(&FlowRate::of(flow, rate, now));
             if flow.remaining <= least {
                 (second, least, leader) = (least, flow.remaining, number);
             } else if flow.remaining < second {

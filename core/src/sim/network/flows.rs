@@ -3,7 +3,7 @@
 use super::build_error::NetworkBuildError;
 use super::fabric::{Fabric, PlacedFabric, Tenants};
 use super::memory::{Delivery, Flow, Memory, Requirements};
-use super::observer::{FlowObserver, Unobserved};
+use super::observer::FlowObserver;
 use super::rates::Rates;
 use super::topology::Topology;
 use super::usage::Usage;
@@ -13,9 +13,9 @@ use crate::sim::queues::queue::Entry;
 
 /// Network whose links are shared max-min fairly.
 #[derive(Debug)]
-pub struct Flows<'m, F = Topology, T = Unobserved> {
+pub struct Flows<'m, F = Topology> {
     fabric: PlacedFabric<'m, F>,
-    rates: Rates<'m, T>,
+    rates: Rates<'m>,
     /// Messages whose last byte is in flight.
     arrivals: Agenda<'m>,
     /// Capacity: number of messages under way at a time.
@@ -37,22 +37,6 @@ impl<'m, F: Fabric> Flows<'m, F> {
         tenants: Tenants<'m>,
         memory: Memory<'m>,
     ) -> Result<Self, NetworkBuildError> {
-        Self::observed(fabric, tenants, memory, Unobserved)
-    }
-}
-
-impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
-    /// As [`Flows::new`], with an observer of the rates of flows.
-    ///
-    /// # Errors
-    ///
-    /// [`NetworkBuildError`].
-    pub fn observed(
-        fabric: &'m F,
-        tenants: Tenants<'m>,
-        memory: Memory<'m>,
-        observer: T,
-    ) -> Result<Self, NetworkBuildError> {
         let requirements = Requirements::new(fabric, tenants.messages);
         let ends = requirements.links.saturating_add(requirements.flows);
         let is_small = u32::try_from(requirements.hops.max(ends)).is_ok();
@@ -62,7 +46,7 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
         let [arrivals, in_order] =
             [&mut memory.arrivals, &mut memory.arrivals_in_order].map(core::mem::take);
         Ok(Self {
-            rates: Rates::new(memory, fabric, observer),
+            rates: Rates::new(memory, fabric),
             fabric: placed,
             arrivals: Agenda::new(arrivals, in_order),
             capacity: tenants.messages,
@@ -75,14 +59,21 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
     /// Records link loads over time.
     #[must_use]
     pub fn with_usage(mut self, usage: Usage<'m>) -> Self {
-        self.rates.usage = Some(usage);
+        self.rates.watch.get_or_insert_default().usage = Some(usage);
+        self
+    }
+
+    /// Reports the rates of flows.
+    #[must_use]
+    pub fn with_observer(mut self, observer: &'m mut dyn FlowObserver) -> Self {
+        self.rates.watch.get_or_insert_default().observer = Some(observer);
         self
     }
 
     /// Link loads over time, if recorded.
     #[must_use]
-    pub const fn usage(&self) -> Option<&Usage<'m>> {
-        self.rates.usage.as_ref()
+    pub fn usage(&self) -> Option<&Usage<'m>> {
+        self.rates.watch.as_ref()?.usage.as_ref()
     }
 
     /// Topology of the network.
@@ -126,7 +117,7 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
 }
 
 #[allow(private_bounds, reason = "as of the trait")]
-impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
+impl<F: Fabric> Network for Flows<'_, F> {
     const SHARED: bool = true;
 
     fn launch(

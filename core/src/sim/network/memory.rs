@@ -2,7 +2,6 @@
 
 use super::fabric::Fabric;
 use crate::sim::lent::lent_memory;
-use crate::sim::queues::queue::Entry;
 
 /// Sentinel: no link, no hop, no flow.
 pub(super) const NONE: u32 = u32::MAX;
@@ -106,35 +105,41 @@ pub struct QueuedLink {
     pub(super) link: u32,
 }
 
-lent_memory! {
-    parts {
-        /// Links.
-        links: Link,
-        /// Links to be filled, while rates are computed.
-        link_queue: QueuedLink,
-        /// Links whose flows have changed.
-        changed: u32,
-        /// Hops of flows on links.
-        hops: Hop,
-        /// Flows.
-        flows: Flow,
-        /// Arrival and order of the messages of flows.
-        deliveries: Delivery,
-        /// Newest flow of each bucket of pairs of ranks.
-        buckets: u32,
-        /// Ends of flows.
-        ends: Entry,
-        /// Ends of flows that end in the order in which they began.
-        ends_in_order: Entry,
-        /// Flows without a bottleneck whose end is not queued yet.
-        unlimited: u32,
-        /// Arrivals of messages whose last byte is in flight.
-        arrivals: Entry,
-        /// Arrivals in the order in which flows ended.
-        arrivals_in_order: Entry,
-    }
-    further {}
+/// As [`with_memory_parts`](crate::with_memory_parts), for the parts of a network.
+#[macro_export]
+macro_rules! with_network_memory_parts {
+    ($then:ident $($first:tt)*) => {
+        $then! {
+            $($first)*
+            /// Links.
+            links: $crate::sim::network::Link,
+            /// Links to be filled, while rates are computed.
+            link_queue: $crate::sim::network::QueuedLink,
+            /// Links whose flows have changed.
+            changed: u32,
+            /// Hops of flows on links.
+            hops: $crate::sim::network::Hop,
+            /// Flows.
+            flows: $crate::sim::network::Flow,
+            /// Arrival and order of the messages of flows.
+            deliveries: $crate::sim::network::Delivery,
+            /// Newest flow of each bucket of pairs of ranks.
+            buckets: u32,
+            /// Ends of flows.
+            ends: $crate::sim::Entry,
+            /// Ends of flows that end in the order in which they began.
+            ends_in_order: $crate::sim::Entry,
+            /// Flows without a bottleneck whose end is not queued yet.
+            unlimited: u32,
+            /// Arrivals of messages whose last byte is in flight.
+            arrivals: $crate::sim::Entry,
+            /// Arrivals in the order in which flows ended.
+            arrivals_in_order: $crate::sim::Entry,
+        }
+    };
 }
+
+with_network_memory_parts!(lent_memory further {});
 
 impl Requirements {
     /// Requirements for at most `messages` messages under way at a time; saturating.

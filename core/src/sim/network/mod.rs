@@ -17,7 +17,7 @@
 //! | `filling` | the rates of flows after a change |
 //! | `order` | in-order delivery for each pair of ranks |
 //! | `observer`, `usage` | optional records of rates, and of link loads over time |
-//! | `memory`, `free_list` | lent memory: links, flows, and a hop for each link of a flow |
+//! | `memory` | lent memory: links, flows, and a hop for each link of a flow |
 //!
 //! # Life of a message in flows
 //!
@@ -46,7 +46,6 @@ mod fabric;
 mod filling;
 mod flat;
 mod flows;
-mod free_list;
 mod memory;
 mod observer;
 mod order;
@@ -64,7 +63,7 @@ pub use flows::Flows;
 pub use memory::{
     Delivery, Flow, Hop, Link, Memory as FlowsMemory, QueuedLink, Requirements as FlowsRequirements,
 };
-pub use observer::{FlowObserver, FlowRate, Unobserved};
+pub use observer::{FlowObserver, FlowRate};
 pub use routes::LinkName;
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;

@@ -1,6 +1,10 @@
 //! Observer of the rates of flows.
 
-use super::memory::{Flow, NONE};
+use core::fmt;
+use core::ops::Range;
+
+use super::memory::{Flow, Hop};
+use super::usage::Usage;
 
 /// Event: the rate of a flow changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,37 +20,29 @@ pub struct FlowRate {
     pub bottleneck: Option<u32>,
 }
 
-impl FlowRate {
-    /// Event for `flow`.
-    #[inline]
-    pub(super) fn of(flow: &Flow, rate: f64, now: u64) -> Self {
-        let bottleneck = Some(flow.bottleneck).filter(|&link| link != NONE && rate > 0.0);
-        Self { op: flow.op, now, rate, bottleneck }
-    }
-}
-
 /// Observer that is called when the rate or the bottleneck of a flow changes. For a flow that never
 /// has a bottleneck it is called only at the end.
-pub trait FlowObserver {
+pub trait FlowObserver: fmt::Debug {
     /// Called when the rate of a flow changes.
     fn changed(&mut self, flow: &FlowRate);
 }
 
-/// No observer; compiled to nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unobserved;
-
-impl FlowObserver for Unobserved {
-    #[inline]
-    fn changed(&mut self, _flow: &FlowRate) {}
+/// Records of what flows do.
+#[derive(Debug, Default)]
+pub(super) struct Watch<'m> {
+    pub(super) usage: Option<Usage<'m>>,
+    pub(super) observer: Option<&'m mut dyn FlowObserver>,
 }
 
-/// An optional function.
-impl<T: FnMut(&FlowRate)> FlowObserver for Option<T> {
-    #[inline]
-    fn changed(&mut self, flow: &FlowRate) {
-        if let Some(observe) = self {
-            observe(flow);
+impl Watch<'_> {
+    /// Notes that `flow`, over the hops of `route`, changes.
+    #[cold]
+    pub(super) fn note(&mut self, hops: &[Hop], route: Range<usize>, flow: &Flow, to: &FlowRate) {
+        if let Some(usage) = &mut self.usage {
+            usage.add_flow(hops, route, flow, to.now);
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.changed(to);
         }
     }
 }

@@ -4,7 +4,6 @@
 //! Flows are in a hash table by pair of ranks. A bucket is a list of flows, the newest first, so an
 //! earlier flow of a pair is found in constant time, however many flows share a link.
 
-use super::free_list::FreeList;
 use super::memory::{Delivery, NONE};
 
 /// Messages under way, by the number of their flow.
@@ -13,14 +12,18 @@ pub(super) struct Order<'m> {
     messages: &'m mut [Delivery],
     /// Newest flow of each bucket, or [`NONE`].
     buckets: &'m mut [u32],
-    free: FreeList,
+    /// Message that was freed last, or [`NONE`].
+    free: u32,
+    /// First message that was never taken: only if no other is free, so that unused memory is not
+    /// touched.
+    fresh: u32,
 }
 
 impl<'m> Order<'m> {
     /// Creates the table without messages.
     pub(super) fn new(messages: &'m mut [Delivery], buckets: &'m mut [u32]) -> Self {
         buckets.fill(NONE);
-        Self { messages, buckets, free: FreeList::new() }
+        Self { messages, buckets, free: NONE, fresh: 0 }
     }
 
     /// Bucket of a pair of ranks.
@@ -34,8 +37,12 @@ impl<'m> Order<'m> {
     /// Takes a free number.
     #[inline]
     fn take(&mut self) -> Option<u32> {
-        let next = |at: u32| self.messages.get(at as usize).map_or(NONE, |message| message.next);
-        self.free.take(self.messages.len(), next)
+        if let Some(message) = self.messages.get(self.free as usize) {
+            return Some(core::mem::replace(&mut self.free, message.next));
+        }
+        let at = self.fresh;
+        self.fresh += u32::from((at as usize) < self.messages.len());
+        (at < self.fresh).then_some(at)
     }
 
     /// Adds a message without a flow; returns its number, or `None` if all are taken.
@@ -108,7 +115,8 @@ impl<'m> Order<'m> {
         let Some(&Delivery { last_waiting, .. }) = self.messages.get(at as usize) else { return };
         while let Some(message) = self.messages.get_mut(at as usize) {
             through(at, message);
-            let next = core::mem::replace(&mut message.next, self.free.give_back(at));
+            let next = core::mem::replace(&mut message.next, self.free);
+            self.free = at;
             if at == last_waiting {
                 break;
             }

@@ -5,16 +5,15 @@
 use super::NetworkStopped;
 use super::fabric::{Fabric, Route};
 use super::memory::{Delivery, Flow, Hop, Link, Memory, NONE, QueuedLink};
-use super::observer::{FlowObserver, FlowRate};
+use super::observer::{FlowRate, Watch};
 use super::order::Order;
-use super::usage::Usage;
 use crate::sim::queues::agenda::Agenda;
 use crate::sim::queues::queue::Entry;
 use crate::units::Overflow;
 
 /// Links, the flows on them, and the ends of these.
 #[derive(Debug)]
-pub(super) struct Rates<'m, T> {
+pub(super) struct Rates<'m> {
     pub(super) links: &'m mut [Link],
     pub(super) hops: &'m mut [Hop],
     pub(super) flows: &'m mut [Flow],
@@ -38,8 +37,7 @@ pub(super) struct Rates<'m, T> {
     pub(super) pass: u64,
     /// Level of the current pass: all rates below it are final.
     pub(super) level: f64,
-    pub(super) usage: Option<Usage<'m>>,
-    pub(super) observer: T,
+    pub(super) watch: Option<Watch<'m>>,
 }
 
 impl Flow {
@@ -80,9 +78,9 @@ fn time_left(remaining: f64, rate: f64) -> u64 {
     ((remaining / rate + 0.5) as u64).max(1)
 }
 
-impl<'m, T: FlowObserver> Rates<'m, T> {
+impl<'m> Rates<'m> {
     /// State without flows, on the links of `fabric`.
-    pub(super) fn new(memory: Memory<'m>, fabric: &impl Fabric, observer: T) -> Self {
+    pub(super) fn new(memory: Memory<'m>, fabric: &impl Fabric) -> Self {
         for (link, state) in (0..).zip(memory.links.iter_mut()) {
             let capacity = fabric.capacity(link);
             *state = Link {
@@ -110,8 +108,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
             order: Order::new(memory.deliveries, memory.buckets),
             pass: 0,
             level: 0.0,
-            usage: None,
-            observer,
+            watch: None,
         }
     }
 
@@ -223,10 +220,10 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     fn end_flow(&mut self, at: u32, now: u64, mut through: impl FnMut(&Flow, &Delivery)) {
         let Some(&flow) = self.flows.get(at as usize) else { return };
         let route = hops_of(at, &flow, self.longest_route);
-        if let Some(usage) = &mut self.usage {
-            usage.add_flow(self.hops, route.clone(), &flow, now);
+        if let Some(watch) = &mut self.watch {
+            let ended = FlowRate { op: flow.op, now, rate: 0.0, bottleneck: None };
+            watch.note(self.hops, route.clone(), &flow, &ended);
         }
-        self.observer.changed(&FlowRate::of(&flow, 0.0, now));
         for hop in route {
             self.leave(hop, &flow);
         }

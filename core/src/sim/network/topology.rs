@@ -5,8 +5,9 @@
 //! hosts: host
 //! `h` sends over link `h` and receives over link `hosts + h`.
 
-use core::fmt;
 use core::num::NonZeroU32;
+
+use crate::worded::errors;
 
 /// Largest number of dimensions of a torus.
 pub const DIMENSIONS: usize = 5;
@@ -54,63 +55,37 @@ pub struct Topology {
     pub(super) inner_capacity: f64,
 }
 
-/// Reason why a topology is invalid.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum TopologyError {
-    /// A count is 0.
-    Zero,
-    /// A taper or capacity is not a finite number above 0.
-    Capacity,
-    /// The switches of a fat tree have an odd number of ports.
-    OddPorts {
-        /// Ports of a switch.
-        ports: u32,
-    },
-    /// A torus has no dimension, or more than [`DIMENSIONS`].
-    Dimensions {
-        /// Number of dimensions.
-        dimensions: usize,
-    },
-    /// More than 2³¹ hosts or links.
-    TooLarge,
-    /// More ranks than hosts.
-    TooFewHosts {
-        /// Number of hosts.
-        hosts: u32,
-        /// Number of ranks.
-        ranks: u32,
-    },
-    /// The text names no topology, or lacks numbers.
-    Unknown,
-}
-
-impl fmt::Display for TopologyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Zero => f.write_str("every count is at least 1"),
-            Self::Capacity => f.write_str("a taper or a capacity is a finite number above 0"),
-            Self::OddPorts { ports } => {
-                write!(f, "a fat tree has switches with an even number of ports, not {ports}")
-            }
-            Self::Dimensions { dimensions } => write!(
-                f,
-                "a torus has 1 to {DIMENSIONS} dimensions, not {dimensions}; expected torus:8x8x8"
-            ),
-            Self::TooLarge => f.write_str("it has more than 2^31 hosts or links"),
-            Self::TooFewHosts { hosts, ranks } => write!(
-                f,
-                "it has {hosts} hosts for {ranks} ranks; take a larger one, or fewer ranks"
-            ),
-            Self::Unknown => f.write_str(
-                "expected star, tree:HOSTS:TAPER, fat-tree:PORTS[:TAPER], torus:AxBxC, \
-                 dragonfly:GROUPS:ROUTERS:HOSTS or rail:HOSTS:NODES[:TAPER]",
-            ),
-        }
+errors! {
+    /// Reason why a topology is invalid.
+    pub enum TopologyError {
+        /// A count is 0.
+        Zero => "every count is at least 1";
+        /// A taper or capacity is not a finite number above 0.
+        Capacity => "a taper or a capacity is a finite number above 0";
+        /// The switches of a fat tree have an odd number of ports.
+        OddPorts {
+            /// Ports of a switch.
+            ports: u32,
+        } => "a fat tree has switches with an even number of ports, not {ports}";
+        /// A torus has no dimension, or more than [`DIMENSIONS`].
+        Dimensions {
+            /// Number of dimensions.
+            dimensions: usize,
+        } => "a torus has 1 to {DIMENSIONS} dimensions, not {dimensions}; expected torus:8x8x8";
+        /// More than 2³¹ hosts or links.
+        TooLarge => "it has more than 2^31 hosts or links";
+        /// More ranks than hosts.
+        TooFewHosts {
+            /// Number of hosts.
+            hosts: u32,
+            /// Number of ranks.
+            ranks: u32,
+        } => "it has {hosts} hosts for {ranks} ranks; take a larger one, or fewer ranks";
+        /// The text names no topology, or lacks numbers.
+        Unknown => "expected star, tree:HOSTS:TAPER, fat-tree:PORTS[:TAPER], torus:AxBxC, \
+                    dragonfly:GROUPS:ROUTERS:HOSTS or rail:HOSTS:NODES[:TAPER]";
     }
 }
-
-impl core::error::Error for TopologyError {}
 
 /// Product of counts, at most 2³¹.
 fn product(factors: &[u32]) -> Result<u32, TopologyError> {

@@ -1,7 +1,7 @@
 //! Time that an event charges to a processor and an interface, with noise, and the report to the
 //! observer; the same in global order and in windows.
 
-use crate::sim::hooks::{Calculated, Handled, Noise, Observer, Sent, Taken};
+use crate::sim::hooks::{Calculated, Handled, Noise, Observed, Observer, Sent, Taken};
 use crate::sim::rank::price::{Handling, Leaving, Prices, Reception, sum};
 use crate::units::{Overflow, Picos};
 
@@ -31,7 +31,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
         let Calculated { rank, start, work, .. } = event;
         let noise = self.noise.lost(rank, start, work);
         let end = sum(sum(start.0, work.0)?, noise.0)?;
-        self.observer.calculated(&Calculated { noise, ..event });
+        self.observer.observe(Observed::Calculated(&Calculated { noise, ..event }));
         Ok(end)
     }
 
@@ -43,7 +43,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
         let overhead = Picos(costs.overhead);
         let noise = self.noise.lost(event.rank, event.start, overhead);
         let leaving = price.leave(event.start.0, noise.0)?;
-        self.observer.sent(&Sent {
+        self.observer.observe(Observed::Sent(&Sent {
             noise,
             overhead,
             overhead_bytes: Picos(costs.overhead_bytes),
@@ -53,7 +53,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
             gap_bytes: Picos(costs.gap_bytes),
             arrival: Picos(leaving.arrival),
             ..event
-        });
+        }));
         Ok(leaving)
     }
 
@@ -68,7 +68,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
     ) -> Result<u64, Overflow> {
         let price = self.prices.between(event.rank, from, size)?;
         let free = price.take(how, event.time.0)?;
-        self.observer.taken(event);
+        self.observer.observe(Observed::Taken(event));
         Ok(free)
     }
 
@@ -94,7 +94,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
         // Observers get arrivals of first bytes.
         let taken = if how.last { price.begin_last(0, taken).min(start) } else { taken };
         let arrival = price.delay().map_or(start, |delay| event.sent.0.saturating_add(delay));
-        self.observer.handled(&Handled {
+        self.observer.observe(Observed::Handled(&Handled {
             start: Picos(start),
             taken: Picos(taken),
             arrival: Picos(arrival),
@@ -102,7 +102,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
             noise,
             done: Picos(done),
             ..event
-        });
+        }));
         Ok(Received { cpu, into, done })
     }
 }

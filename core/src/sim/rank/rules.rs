@@ -1,7 +1,9 @@
 //! Rules of a rank at an event, as in `docs/simulating.md`, for stored schedules: shared by the
 //! driver in global order and the one in windows.
 
-use crate::sim::hooks::{Calculated, Handled, Matched, MessageKind, Noise, Observer, Sent, Taken};
+use crate::sim::hooks::{
+    Calculated, Handled, Matched, MessageKind, Noise, Observed, Observer, Sent, Taken,
+};
 use crate::sim::rank::charge::{Charges, Received};
 use crate::sim::rank::dependencies::{Operations, Reached};
 use crate::sim::rank::matching::slots::Found;
@@ -259,7 +261,8 @@ pub(in crate::sim) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>:
         let &Match { send, receive, time, unexpected, .. } = pair;
         let (rank, time) = (Self::rank_number(rank), Picos(time));
         let (send, receive) = (self.op_number(send), self.op_number(receive));
-        self.charges().observer.matched(&Matched { rank, send, receive, time, unexpected });
+        let matched = Matched { rank, send, receive, time, unexpected };
+        self.charges().observer.observe(Observed::Matched(&matched));
     }
 
     /// Completes a match with a message that was complete at `end`. Returns the end of the receive;

@@ -6,7 +6,7 @@ use super::memory::{Memory, Requirements, Unsuitable};
 use super::rank::WindowRank;
 use super::record::{MOST_OF_RANK, WindowRecord};
 use super::schedule::Schedule;
-use super::shared::Shared;
+use super::shared::{Frame, Shared};
 use crate::goal::{Edge, Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
 use crate::sim::draft::{Dependent, Draft};
@@ -23,9 +23,8 @@ use crate::units::Picos;
 pub struct Builder<'m> {
     memory: Memory<'m>,
     requirements: Requirements,
-    parameters: Parameters<'m>,
+    frame: Frame<'m>,
     draft: Draft,
-    names: &'m [u32],
     /// A message size known to be eager: a cache for `check`.
     eager: u64,
     /// Number of handshakes, and of those before the open rank.
@@ -55,9 +54,8 @@ impl<'m> Builder<'m> {
         Ok(Self {
             memory: memory.cut(&requirements).ok_or(BuildError::Full)?,
             requirements,
-            parameters,
+            frame: Frame::new(parameters),
             draft: Draft::default(),
-            names: &[],
             eager: 0,
             handshakes: [0; 2],
             unused: 0,
@@ -68,7 +66,7 @@ impl<'m> Builder<'m> {
     /// Gives each rank the number by which it precedes others at equal times; by default its own.
     #[must_use]
     pub const fn named(self, names: &'m [u32]) -> Self {
-        Self { names, ..self }
+        Self { frame: Frame { names, ..self.frame }, ..self }
     }
 
     /// Takes the memory for the next `ranks` ranks, which have `ops` operations and as many or fewer
@@ -77,22 +75,21 @@ impl<'m> Builder<'m> {
     ///
     /// A new builder in all of the memory [joins](Self::join) the parts.
     pub fn split_off(&mut self, ranks: u32, [ops, edges, most]: [usize; 3]) -> Option<Self> {
-        let Memory { records, edges: lists, ranks: states, firsts, slots, scratch, links, .. } =
-            &mut self.memory;
-        if !links.is_empty() || self.requirements.block != Block::ALL {
+        if !self.memory.links.is_empty() || self.requirements.block != Block::ALL {
             return None;
         }
-        let memory = Memory {
-            records: records.split_off_mut(..ops)?,
-            edges: lists.split_off_mut(..2 * edges)?,
-            ranks: states.split_off_mut(..ranks as usize)?,
-            firsts: firsts.split_off_mut(..ranks as usize)?,
-            slots: slots.split_off_mut(..ops)?,
-            scratch: scratch.split_off_mut(..most)?,
-            ..Memory::default()
+        let count = ranks as usize;
+        let requirements = Requirements {
+            records: ops,
+            ops,
+            edges: 2 * edges,
+            ranks: count,
+            firsts: count,
+            slots: ops,
+            scratch: most,
+            ..Requirements::default()
         };
-        let requirements =
-            Requirements { records: ops, ops, ranks: ranks as usize, ..self.requirements };
+        let memory = self.memory.split_off(&requirements)?;
         let mut draft = Draft::default();
         let first = self.draft.ranks;
         self.draft.ranks += ranks;
@@ -101,19 +98,9 @@ impl<'m> Builder<'m> {
         let [before, words] = &mut self.draft.before;
         *before += u32::try_from(ops).ok()?;
         *words += u32::try_from(2 * edges).ok()?;
-        let parameters = self.parameters;
-        let (handshakes, eager) = ([0; 2], 0);
-        Some(Self {
-            memory,
-            requirements,
-            parameters,
-            draft,
-            names: self.names,
-            eager,
-            handshakes,
-            unused: 0,
-            apart: true,
-        })
+        let (frame, apart) = (self.frame, true);
+        let part = Self::new(memory, requirements, frame.parameters).ok()?;
+        Some(Self { frame, draft, apart, ..part })
     }
 
     /// Ends a part of a schedule.
@@ -165,11 +152,13 @@ impl<'m> Builder<'m> {
             true => u32::try_from(ops + stand_ins).map_err(|_| BuildError::Full)?,
             false => NONE,
         };
-        let Self { mut memory, requirements, draft, parameters, names, unused, .. } = self;
+        let Self { mut memory, requirements, draft, frame, unused, .. } = self;
         let Draft { ops, sends, .. } = draft;
-        let first_foreign = match requirements.block {
-            Block::ALL => NONE,
-            _ => u32::try_from(requirements.ops).map_err(|_| BuildError::Full)?,
+        let Requirements { away, .. } = requirements;
+        let at = |record: usize| u32::try_from(record).map_err(|_| BuildError::Full);
+        let [first_foreign, end_foreign] = match requirements.block {
+            Block::ALL => [NONE; 2],
+            _ => [at(requirements.ops)?, at(requirements.ops + stand_ins)?],
         };
         let (firsts, edges) = (take(&mut memory.firsts), take(&mut memory.edges));
         let (firsts, edges) = draft.finish(firsts, edges)?;
@@ -186,26 +175,15 @@ impl<'m> Builder<'m> {
         memory.ends.fill_with(Default::default);
         memory.taken.fill_with(Default::default);
         let first_rank = draft.first_rank();
-        Ok(Schedule {
-            memory,
-            edges,
-            firsts,
-            parameters,
-            requirements,
-            further,
-            first_foreign,
-            first_rank,
-            names,
-            handshakes,
-            sends,
-            unused,
-        })
+        let frame =
+            Frame { edges, firsts, further, first_foreign, end_foreign, away, first_rank, ..frame };
+        Ok(Schedule { memory, frame, requirements, handshakes, sends, unused })
     }
 
     /// Releases the operations of the open rank that have no dependencies.
     fn release(&mut self) -> Option<()> {
         let records = &*self.memory.records;
-        let mut shared = Shared::new(records, &[], &[], self.parameters, &*self.memory.times);
+        let mut shared = Shared::new(records, &*self.memory.times, self.frame);
         let Draft { first, ops, before: [before, _], .. } = self.draft;
         let mut ready = shared.roots(first..ops);
         let state = self.memory.ranks.get_mut(self.draft.place() as usize)?;
@@ -277,15 +255,15 @@ impl<'m> Builder<'m> {
 
     /// True if a send of `size` bytes to `peer` is a handshake.
     fn check(&mut self, peer: u32, size: u64) -> Result<bool, BuildError> {
-        if size == self.eager && self.parameters.levels() == 0 {
+        if size == self.eager && self.frame.parameters.levels() == 0 {
             return Ok(false);
         }
         if size >= u64::from(u32::MAX) {
             return Err(BuildError::Unsuitable(Unsuitable::Long { size }));
         }
-        let level = self.parameters.level(self.draft.rank(), peer);
+        let level = self.frame.parameters.level(self.draft.rank(), peer);
         // An overflow of the costs is reported by the run.
-        if self.parameters.costs(level, size).is_ok_and(|costs| costs.rendezvous) {
+        if self.frame.parameters.costs(level, size).is_ok_and(|costs| costs.rendezvous) {
             let Requirements { records, ops, stand_ins, .. } = self.requirements;
             if records > ops + stand_ins {
                 return Ok(true);

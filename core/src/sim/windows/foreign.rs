@@ -178,7 +178,7 @@ impl Shared<'_> {
     /// True for the send of another process.
     #[inline]
     pub(super) fn is_foreign(&self, op: u32) -> bool {
-        op >= self.first_foreign && (op < self.further || self.at(op).is_foreign())
+        op >= self.frame.first_foreign && (op < self.frame.further || self.at(op).is_foreign())
     }
 
     /// Words of the summary of the send of another process, from the word `first` on.
@@ -194,11 +194,13 @@ impl Shared<'_> {
     /// Parts of that summary. A handshake has a place for its one message of another process that
     /// is not a request.
     fn parts_of(&self, send: u32) -> &[Foreign] {
-        let place = match send.checked_sub(self.further) {
-            None => send.wrapping_sub(self.first_foreign),
-            Some(further) => self.further.wrapping_sub(self.first_foreign) + further / 3,
+        let place = match send.checked_sub(self.frame.further) {
+            None => send.wrapping_sub(self.frame.first_foreign),
+            Some(further) => {
+                self.frame.further.wrapping_sub(self.frame.first_foreign) + further / 3
+            }
         };
-        let each = parts_of(self.away.creators);
+        let each = parts_of(self.frame.away.creators);
         let first = place as usize * each;
         self.foreign.get(first..first + each).unwrap_or_default()
     }
@@ -206,8 +208,8 @@ impl Shared<'_> {
     /// A free record for a message of another process. Partitions share them, so that those in use
     /// follow each other in memory.
     fn take_record(&self) -> Option<u32> {
-        let record = self.first_foreign.checked_add(self.taken?.fetch_add(1, Relaxed))?;
-        (record < self.end_foreign).then_some(record)
+        let record = self.frame.first_foreign.checked_add(self.taken?.fetch_add(1, Relaxed))?;
+        (record < self.frame.end_foreign).then_some(record)
     }
 
     /// Rank of an operation.
@@ -219,13 +221,13 @@ impl Shared<'_> {
             MessageKind::Cts => self.handshake(op).met().0,
             _ => self.send_of(op),
         };
-        self.first_rank.wrapping_add(owner(self.firsts, own))
+        self.frame.first_rank.wrapping_add(owner(self.frame.firsts, own))
     }
 
     /// Name of the rank of an operation without dependencies, and its number there.
     fn root(&self, op: u32) -> [u32; 2] {
         let rank = self.rank_of(op);
-        let name = self.names.get(rank as usize).copied().unwrap_or(rank);
+        let name = self.frame.names.get(rank as usize).copied().unwrap_or(rank);
         [name, self.at(op).number()]
     }
 
@@ -239,13 +241,13 @@ impl Shared<'_> {
 
     /// Name of the element at a place; `None` in a short summary.
     fn name_at(&self, at: At) -> Option<Name> {
-        if self.away.creators <= SHORT {
+        if self.frame.away.creators <= SHORT {
             return None;
         }
         match at {
             At::Here(element) => Some(self.name(element)),
             At::There { send, creator: 0 } => Some(self.name(Element::Op(send))),
-            At::There { creator, .. } if creator > self.away.creators => None,
+            At::There { creator, .. } if creator > self.frame.away.creators => None,
             At::There { send, creator } => {
                 Some(self.summary(send, WORDS + (creator as usize - 1) * 4 + 2))
             }
@@ -268,17 +270,19 @@ impl Shared<'_> {
         if creator == summary.depth {
             return Before::Root(summary.root);
         }
-        if creator >= self.away.creators {
+        if creator >= self.frame.away.creators {
             return Before::Unknown;
         }
-        let time = self.summary(send, WORDS + creator as usize * words_of(self.away.creators));
+        let time =
+            self.summary(send, WORDS + creator as usize * words_of(self.frame.away.creators));
         Before::Creator(whole(time), At::There { send, creator: creator + 1 })
     }
 
     /// Summary of an operation; `note` gets the creation times of its last creators, and the places
     /// of these. Adds the number of steps to `steps`.
     fn summarise(&self, of: u32, steps: &mut u64, mut note: impl FnMut(u64, At)) -> Summary {
-        let (mut at, mut depth, creators) = (At::Here(Element::Op(of)), 0, self.away.creators);
+        let (mut at, mut depth, creators) =
+            (At::Here(Element::Op(of)), 0, self.frame.away.creators);
         let mut root = [0; 2];
         while depth <= creators {
             *steps += 1;
@@ -298,7 +302,7 @@ impl Shared<'_> {
             }
         }
         let mut hash = 0;
-        if self.away.ends {
+        if self.frame.away.ends {
             (hash, root) = self.end(Element::Op(of), steps);
         }
         let (message_kind, number) = (self.message_kind(of), self.at(of).number());
@@ -343,7 +347,7 @@ impl Shared<'_> {
             }
             (at_a, at_b) = (next_a, next_b);
         }
-        if self.away.ends {
+        if self.frame.away.ends {
             let [a, b] = [a, b].map(|element| self.end(element, steps));
             if a.0 == b.0 && a.1 != b.1 {
                 return a.1.cmp(&b.1);
@@ -452,10 +456,10 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         }
         self.lost |= !writer.fits;
         first.write_part(summary.words());
-        let local = letter.source.wrapping_sub(shared.first_rank);
+        let local = letter.source.wrapping_sub(shared.frame.first_rank);
         let (send, tag) = match summary.message_kind {
             MessageKind::Whole | MessageKind::Rts => {
-                (op.wrapping_sub(bounds(shared.firsts, local).0), letter.tag)
+                (op.wrapping_sub(bounds(shared.frame.firsts, local).0), letter.tag)
             }
             // The sender's record, and the own one for the data.
             MessageKind::Cts => (halves(shared.handshake(op).time.get())[0], op),
@@ -489,7 +493,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         match message_kind {
             MessageKind::Whole | MessageKind::Data => {}
             MessageKind::Rts => {
-                let cts = shared.further + 3 * (record - shared.first_foreign);
+                let cts = shared.frame.further + 3 * (record - shared.frame.first_foreign);
                 shared.at(cts).leave_to(letter.source);
                 shared.handshake(cts).creator.set(record);
                 shared.handshake(cts).time.set(letter.size);

@@ -1,48 +1,52 @@
 //! Memory of a schedule in windows, and the check that it can run in them.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
-
-use super::foreign::{Away, End, Foreign, parts_of};
-use super::overlap::Receiving;
-use super::rank::WindowRank;
-use super::record::{MOST, MOST_OF_RANK, WindowRecord};
+use super::foreign::{Away, parts_of};
+use super::record::{MOST, MOST_OF_RANK};
 use crate::sim::lent::lent_memory;
 use crate::sim::mail::Block;
 use crate::sim::parameters::{Parameters, Receive, Rendezvous, Settings};
 use crate::sim::queues::wheel;
-use crate::sim::record::Slot;
 use crate::sim::survey::Survey;
 pub use crate::sim::unsuitable::Unsuitable;
 
-lent_memory! {
-    parts {
-        /// Records of operations and handshakes.
-        records: WindowRecord,
-        /// Lists of dependants.
-        edges: u32,
-        /// States of ranks.
-        ranks: WindowRank,
-        /// Index of each rank's first operation.
-        firsts: u32,
-        /// Slots of posted receives.
-        slots: Slot,
-        /// Timing wheels of the partitions.
-        words: u64,
-        /// A time for each operation; with overlap.
-        times: AtomicU64,
-        /// Links of the heaps of waiting records; with overlap.
-        links: AtomicU64,
-        /// Receiving state of each rank; with overlap.
-        receiving: Receiving,
-        /// Histories of messages of other processes.
-        foreign: Foreign,
-        /// Number of records that messages of other processes have.
-        taken: AtomicU32,
-        /// Hash and end of the history of each operation.
-        ends: End,
-        /// Dependencies of one rank, while the schedule is built.
-        scratch: [u32; 2],
-    }
+/// As [`with_memory_parts`](crate::with_memory_parts), for the parts of a schedule in windows.
+#[macro_export]
+macro_rules! with_window_memory_parts {
+    ($then:ident $($first:tt)*) => {
+        $then! {
+            $($first)*
+            /// Records of operations and handshakes.
+            records: $crate::sim::windows::WindowRecord,
+            /// Lists of dependants.
+            edges: u32,
+            /// States of ranks.
+            ranks: $crate::sim::windows::WindowRank,
+            /// Index of each rank's first operation.
+            firsts: u32,
+            /// Slots of posted receives.
+            slots: $crate::sim::Slot,
+            /// Timing wheels of the partitions.
+            words: u64,
+            /// A time for each operation; with overlap.
+            times: core::sync::atomic::AtomicU64,
+            /// Links of the heaps of waiting records; with overlap.
+            links: core::sync::atomic::AtomicU64,
+            /// Receiving state of each rank; with overlap.
+            receiving: $crate::sim::windows::Receiving,
+            /// Histories of messages of other processes.
+            foreign: $crate::sim::windows::Foreign,
+            /// Number of records that messages of other processes have.
+            taken: core::sync::atomic::AtomicU32,
+            /// Hash and end of the history of each operation.
+            ends: $crate::sim::windows::End,
+            /// Dependencies of one rank, while the schedule is built.
+            scratch: [u32; 2],
+        }
+    };
+}
+
+with_window_memory_parts! {
+    lent_memory
     further {
         /// Number of operations; records may be more, three for each handshake.
         ops: usize,
@@ -60,27 +64,14 @@ lent_memory! {
 }
 
 impl Requirements {
-    /// Requirements of the surveyed schedule, with partitions of 2^`shift` ranks.
+    /// Requirements of the surveyed schedule, with partitions of 2^`shift` ranks: of the ranks of a
+    /// process with the partitions `block`, of which alone `survey` has the operations; `away` is
+    /// the room for messages of others.
     ///
     /// # Errors
     ///
     /// [`Unsuitable`] if it cannot run in windows, as far as the survey shows that.
     pub fn of(
-        survey: &Survey,
-        parameters: &Parameters<'_>,
-        settings: Settings,
-        shift: u32,
-    ) -> Result<Self, Unsuitable> {
-        Self::of_block(survey, parameters, settings, (shift, Block::ALL), Away::FEW)
-    }
-
-    /// As [`Requirements::of`], for the ranks of one process of several, of which alone `survey` has
-    /// the operations; `away` is the room for messages of others.
-    ///
-    /// # Errors
-    ///
-    /// As [`Requirements::of`].
-    pub fn of_block(
         survey: &Survey,
         parameters: &Parameters<'_>,
         settings: Settings,

@@ -12,7 +12,7 @@ use super::rank::{Active, WindowRank};
 use super::record::WindowRecord;
 use super::shared::{Element, HeapLinks, Shared};
 use super::step::Next;
-use crate::sim::hooks::{Begun, Noise, Observer, Silent};
+use crate::sim::hooks::{Begun, Noise, Observed, Observer, Silent};
 use crate::sim::mail::Block;
 use crate::sim::outcome::{Finished, SimError};
 use crate::sim::queues::chain::Chain;
@@ -99,9 +99,9 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         receiving.fill(Receiving::default());
         let overlap = !links.is_empty();
         // Least o + L; the requirements refuse 0.
-        let width = NonZeroU64::new(shared.parameters.lookahead().0);
+        let width = NonZeroU64::new(shared.frame.parameters.lookahead().0);
         let mut wheel = Wheel::new(words, ranks.len(), width.unwrap_or(NonZeroU64::MIN));
-        let first = shared.first_rank + (index << shift);
+        let first = shared.frame.first_rank + (index << shift);
         let mut events = 0;
         for (local, rank) in (0u32..).zip(ranks.iter()) {
             events += u64::from(rank.released);
@@ -109,8 +109,8 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
                 wheel.add_now(local);
             }
         }
-        let several = shared.parameters.delays().count() > 1;
-        let prices = Prices::new(shared.parameters);
+        let several = shared.frame.parameters.delays().count() > 1;
+        let prices = Prices::new(shared.frame.parameters);
         Self {
             shared,
             index,
@@ -219,8 +219,8 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
             while send != END {
                 let record = shared.at(send);
                 let (next, local) = (record.link.get(), record.peer.get().wrapping_sub(*first));
-                let source = match send < shared.further {
-                    true => owner(shared.firsts, send),
+                let source = match send < shared.frame.further {
+                    true => owner(shared.frame.firsts, send),
                     // Stored there when the message left.
                     false => shared.handshake(send).link.get(),
                 };
@@ -270,12 +270,8 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
                 break;
             }
             let (op, turn) = (self.shared.send_of(next.op), next.class.turn());
-            self.charges.observer.begun(&Begun {
-                rank: rank.number,
-                op,
-                turn,
-                time: Picos(next.time),
-            });
+            let begun = Begun { rank: rank.number, op, turn, time: Picos(next.time) };
+            self.charges.observer.observe(Observed::Begun(&begun));
             if self.execute(&mut rank, &next, inbox, outbox).is_err() {
                 self.fail(rank.number, &next);
                 break;
@@ -321,11 +317,14 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     #[must_use]
     pub fn foreign_bytes(&self) -> u64 {
         let used = u64::from(self.stood_in);
-        let parts = parts_of(self.shared.away.creators) * size_of::<Foreign>();
+        let parts = parts_of(self.shared.frame.away.creators) * size_of::<Foreign>();
         let each = size_of::<WindowRecord>() + parts;
         // With handshakes, each may take three records more, one of them of another process.
-        let more =
-            if self.shared.further == NONE { 0 } else { each + 2 * size_of::<WindowRecord>() };
+        let more = if self.shared.frame.further == NONE {
+            0
+        } else {
+            each + 2 * size_of::<WindowRecord>()
+        };
         used * (each + more) as u64
     }
 
@@ -334,7 +333,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     pub(super) fn arrival(&self, rank: u32, send: u32) -> u64 {
         let Letter { created, source, size, .. } = self.shared.kept(send);
         let (parameters, bytes) =
-            (&self.shared.parameters, self.shared.message_kind(send).bytes(size));
+            (&self.shared.frame.parameters, self.shared.message_kind(send).bytes(size));
         let delay = parameters.delay(parameters.level(rank, source), bytes);
         let arrival = delay.and_then(|delay| sum(created, delay));
         debug_assert!(arrival.is_ok(), "it was checked when the message left");
@@ -419,7 +418,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
             let unexpected = self.shared.walk(state.unexpected).map(|(_, message)| message);
             let posted = self.slots.receives(state.posted);
             let (ops, firsts, first_rank) =
-                (&self.shared, self.shared.firsts, self.shared.first_rank);
+                (&self.shared, self.shared.frame.firsts, self.shared.frame.first_rank);
             let number = |op| if ops.is_foreign(op) { ops.at(op).creator.get() } else { op };
             let mut left = Left { ops, firsts, first_rank, rank, number, tell: &mut tell };
             left.unreceived(unexpected);

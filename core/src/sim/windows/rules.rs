@@ -8,7 +8,7 @@ use super::partition::Partition;
 use super::rank::{Active, WindowRank};
 use super::record::{BY_ARRIVAL, BY_MATCH};
 use super::shared::{HeapLinks, Shared};
-use crate::sim::hooks::{Noise, Observer, Released, Satisfied};
+use crate::sim::hooks::{Noise, Observed, Observer, Released, Satisfied};
 use crate::sim::queues::chain::Chain;
 use crate::sim::rank::Clock;
 use crate::sim::rank::charge::Charges;
@@ -159,10 +159,11 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         let (on, number) = (self.shared.send_of(op), rank.number);
         let Self { shared, charges, .. } = self;
         let satisfied = |op, end| {
-            charges.observer.satisfied(&Satisfied { rank: number, op, on, end });
+            let satisfied = Satisfied { rank: number, op, on, end };
+            charges.observer.observe(Observed::Satisfied(&satisfied));
         };
         if shared.successors(op) == Successors::Listed {
-            let (mut ready, edges) = (Ready::default(), shared.edges);
+            let (mut ready, edges) = (Ready::default(), shared.frame.edges);
             shared.satisfy_listed(op, edges, reached, &mut ready, satisfied);
             while let Some(op) = ready.take(&mut self.shared) {
                 self.release(rank, op, creator);
@@ -176,7 +177,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
     #[inline]
     fn release(&mut self, rank: &mut Active, op: u32, creator: u32) {
         let released = Released { rank: rank.number, op: self.shared.send_of(op), cpu: 0 };
-        self.charges.observer.released(&released);
+        self.charges.observer.observe(Observed::Released(&released));
         self.shared.at(op).release(creator, rank.state.released);
         self.events += 1;
         let Self { shared, heaps, overlap, .. } = self;

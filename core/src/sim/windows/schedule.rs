@@ -8,8 +8,8 @@ use super::memory::{Memory, Requirements};
 use super::partition::{Partition, Share};
 use super::rank::WindowRank;
 use super::record::WindowRecord;
-use super::shared::Shared;
-use crate::sim::hooks::{Noise, Observer, Silent};
+use super::shared::{Frame, Shared};
+use crate::sim::hooks::{Noise, Observer};
 use crate::sim::mail::Block;
 use crate::sim::parameters::Parameters;
 use crate::sim::queues::wheel;
@@ -20,19 +20,9 @@ use crate::sim::rank::matching::slots::Slots;
 pub struct Schedule<'m> {
     /// Lent memory without edges and first operations, which copies share.
     pub(super) memory: Memory<'m>,
-    pub(super) edges: &'m [u32],
-    pub(super) firsts: &'m [u32],
-    pub(super) parameters: Parameters<'m>,
+    pub(super) frame: Frame<'m>,
     /// Requirements of `memory`.
     pub(super) requirements: Requirements,
-    /// See [`Shared::further`].
-    pub(super) further: u32,
-    /// See [`Shared::first_foreign`].
-    pub(super) first_foreign: u32,
-    /// First rank of this process.
-    pub(super) first_rank: u32,
-    /// See [`Builder::named`](super::Builder::named).
-    pub(super) names: &'m [u32],
     /// Number of handshakes.
     pub(super) handshakes: u32,
     pub(super) sends: u32,
@@ -44,7 +34,7 @@ impl<'m> Schedule<'m> {
     /// Index of each rank's first operation, then the number of operations.
     #[must_use]
     pub const fn first_ops(&self) -> &'m [u32] {
-        self.firsts
+        self.frame.firsts
     }
 
     /// Binary logarithm of the ranks of a partition.
@@ -82,7 +72,7 @@ impl<'m> Schedule<'m> {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let records = self.requirements.ops + self.further_records().len();
-        let shared = size_of_val(self.edges) + size_of_val(self.firsts);
+        let shared = size_of_val(self.frame.edges) + size_of_val(self.frame.firsts);
         let lent = Requirements { records, foreign: 0, ..self.requirements }.bytes();
         lent + shared as u64 - self.unused
     }
@@ -92,7 +82,7 @@ impl<'m> Schedule<'m> {
         if self.handshakes == 0 {
             return 0..0;
         }
-        let first = self.further as usize + 3 * self.requirements.stand_ins;
+        let first = self.frame.further as usize + 3 * self.requirements.stand_ins;
         first..first + 3 * self.handshakes as usize
     }
 
@@ -100,11 +90,6 @@ impl<'m> Schedule<'m> {
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.requirements.ops as u64 + self.sends as u64 + 4 * self.handshakes as u64
-    }
-
-    /// Partitions, in the order of their ranks.
-    pub fn partitions<N: Noise + Clone>(self, noise: N) -> impl Iterator<Item = Partition<'m, N>> {
-        self.observed(noise, |_| Silent)
     }
 
     /// Partitions, in the order of their ranks, each with the observer that `observe` creates for
@@ -117,20 +102,7 @@ impl<'m> Schedule<'m> {
     ) -> impl Iterator<Item = Partition<'m, N, O>> {
         let shift = self.requirements.shift;
         let each = 1usize.checked_shl(shift).unwrap_or(usize::MAX);
-        let Self {
-            memory,
-            edges,
-            firsts,
-            parameters,
-            further,
-            first_foreign,
-            first_rank,
-            names,
-            ..
-        } = self;
-        let Requirements { block, away, stand_ins, .. } = self.requirements;
-        let end_foreign =
-            first_foreign.saturating_add(u32::try_from(stand_ins).unwrap_or(u32::MAX));
+        let Self { memory, frame, requirements: Requirements { block, .. }, .. } = self;
         let Memory { records, times, links, mut slots, receiving, foreign, ends, taken, .. } =
             memory;
         let (records, times, links, foreign) = (&*records, &*times, &*links, &*foreign);
@@ -154,20 +126,9 @@ impl<'m> Schedule<'m> {
             let receiving = receiving.next().unwrap_or_default();
             let share = Share { index, shift, block, ranks: own, slots, words, links, receiving };
             first = end_of(ranks.peek()).unwrap_or(first);
-            let shared = Shared::new(records, edges, firsts, parameters, times);
-            let shared = Shared {
-                further,
-                first_foreign,
-                end_foreign,
-                taken,
-                foreign,
-                away,
-                ends,
-                first_rank,
-                names,
-                ..shared
-            };
-            let observer = observe(first_rank + (index << shift));
+            let shared = Shared::new(records, times, frame);
+            let shared = Shared { taken, foreign, ends, ..shared };
+            let observer = observe(frame.first_rank + (index << shift));
             Some(Partition::new(shared, share, noise.clone(), observer))
         })
     }
@@ -190,7 +151,7 @@ impl Schedule<'_> {
         memory: Memory<'n>,
         parameters: Parameters<'n>,
     ) -> Option<Schedule<'n>> {
-        if parameters.lookahead().0 == 0 || !parameters.has_limits_of(&self.parameters) {
+        if parameters.lookahead().0 == 0 || !parameters.has_limits_of(&self.frame.parameters) {
             return None;
         }
         let memory = memory.cut(&self.copy_requirements())?;
@@ -201,7 +162,8 @@ impl Schedule<'_> {
         for (link, own) in memory.links.iter_mut().zip(&*self.memory.links) {
             *link = own.load(Relaxed).into();
         }
-        Some(Schedule { memory, parameters, ..*self })
+        let frame = Frame { parameters, ..self.frame };
+        Some(Schedule { memory, frame, ..*self })
     }
 
     /// Copies a range of the records; those outside were not built.

@@ -26,67 +26,76 @@ pub(super) enum Element {
     Message(u32),
 }
 
-/// State that all partitions share.
-#[derive(Debug)]
-pub(in crate::sim) struct Shared<'s> {
-    pub(super) records: &'s [WindowRecord],
+/// What partitions share besides the records: no run changes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'s> {
     pub(super) edges: &'s [u32],
     /// Index of each rank's first operation, then the number of operations.
     pub(super) firsts: &'s [u32],
     pub(super) parameters: Parameters<'s>,
-    /// See [`Operations::time_of`]; empty without overlap.
-    pub(super) times: &'s [AtomicU64],
     /// First additional record of handshakes. Each handshake has three: the departure of the CTS,
     /// that of the data, and the state of both.
     pub(super) further: u32,
-    /// First record of the sends of other processes, and the summaries of these.
+    /// First record of the sends of other processes, and the end of these.
     pub(super) first_foreign: u32,
     pub(super) end_foreign: u32,
-    /// Number of these records that are taken.
-    pub(super) taken: Option<&'s AtomicU32>,
-    pub(super) foreign: &'s [Foreign],
     pub(super) away: Away,
-    pub(super) ends: &'s [End],
     /// First rank of this process.
     pub(super) first_rank: u32,
     /// See [`Builder::named`](super::Builder::named).
     pub(super) names: &'s [u32],
+}
+
+impl<'s> Frame<'s> {
+    /// Before the schedule is built.
+    pub(super) const fn new(parameters: Parameters<'s>) -> Self {
+        let (edges, firsts, names): (_, _, &[u32]) = (&[], &[], &[]);
+        let (further, first_foreign, end_foreign) = (NONE, NONE, NONE);
+        let (away, first_rank) = (Away::FEW, 0);
+        Self {
+            edges,
+            firsts,
+            parameters,
+            further,
+            first_foreign,
+            end_foreign,
+            away,
+            first_rank,
+            names,
+        }
+    }
+}
+
+/// State that all partitions share.
+#[derive(Debug)]
+pub(in crate::sim) struct Shared<'s> {
+    pub(super) records: &'s [WindowRecord],
+    /// See [`Operations::time_of`]; empty without overlap.
+    pub(super) times: &'s [AtomicU64],
+    pub(super) frame: Frame<'s>,
+    /// Number of records of sends of other processes that are taken, and the summaries of these.
+    pub(super) taken: Option<&'s AtomicU32>,
+    pub(super) foreign: &'s [Foreign],
+    pub(super) ends: &'s [End],
     pub(super) sentinel: WindowRecord,
 }
 
 impl<'s> Shared<'s> {
     pub(super) fn new(
         records: &'s [WindowRecord],
-        edges: &'s [u32],
-        firsts: &'s [u32],
-        parameters: Parameters<'s>,
         times: &'s [AtomicU64],
+        frame: Frame<'s>,
     ) -> Self {
-        Self {
-            records,
-            edges,
-            firsts,
-            parameters,
-            times,
-            further: NONE,
-            first_foreign: NONE,
-            end_foreign: NONE,
-            taken: None,
-            foreign: &[],
-            away: Away::FEW,
-            ends: &[],
-            first_rank: 0,
-            names: &[],
-            sentinel: WindowRecord::default(),
-        }
+        let (taken, foreign, ends) = (None, &[][..], &[][..]);
+        Self { records, times, frame, taken, foreign, ends, sentinel: WindowRecord::default() }
     }
 
     /// State of the handshake that the departure of a CTS or of data belongs to: the receive, the
     /// time at which the RTS was matched, and the time at which the CTS was handled.
     #[inline]
     pub(super) fn handshake(&self, departure: u32) -> &WindowRecord {
-        debug_assert!(departure >= self.further, "{departure} is of no handshake");
-        let place = departure.wrapping_sub(self.further) % 3;
+        debug_assert!(departure >= self.frame.further, "{departure} is of no handshake");
+        let place = departure.wrapping_sub(self.frame.further) % 3;
         self.at(departure.wrapping_add(2 - place))
     }
 
@@ -211,7 +220,7 @@ impl Shared<'_> {
     /// Operation of a record: for a CTS or data message, its send.
     #[inline]
     pub(super) fn send_of(&self, record: u32) -> u32 {
-        if record < self.further { record } else { self.handshake(record).creator.get() }
+        if record < self.frame.further { record } else { self.handshake(record).creator.get() }
     }
 }
 
@@ -233,10 +242,10 @@ impl Operations for Shared<'_> {
 
     #[inline]
     fn message_kind(&self, send: u32) -> MessageKind {
-        if self.further == NONE {
+        if self.frame.further == NONE {
             return MessageKind::Whole;
         }
-        match send.checked_sub(self.further) {
+        match send.checked_sub(self.frame.further) {
             None if self.at(send).is_handshake() => MessageKind::Rts,
             None => MessageKind::Whole,
             Some(place) if place % 3 == 0 => MessageKind::Cts,

@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::cli::digits::Digits;
 use crate::simulation::{LevelSet, Outcome, ParameterSets};
 use crate::terminal::CliError;
-use crate::timeline::causes::{Causes, Quantity};
-use crate::timeline::explain::{self, LinkTerm, Step, StepKind, Term, explain};
+use crate::timeline::causes::{Causes, Quantity, Via};
+use crate::timeline::explain::{self, LinkTerm, Step, Term, explain};
 
 /// Most steps in the text; JSON lists all.
 const SHOWN: usize = 40;
@@ -124,23 +124,24 @@ struct StepDocument {
     link: Option<String>,
 }
 
-const fn name(kind: StepKind) -> &'static str {
-    match kind {
-        StepKind::Calc => "calc",
-        StepKind::Send => "send",
-        StepKind::Flight => "flight",
-        StepKind::Transfer => "transfer",
-        StepKind::Receive => "receive",
-        StepKind::Delivery => "delivery",
-        StepKind::SendGap => "send gap",
-        StepKind::ReceiveGap => "receive gap",
+const fn name(via: Via) -> &'static str {
+    match via {
+        Via::Calc => "calc",
+        Via::Send => "send",
+        Via::Flight => "flight",
+        Via::Transfer => "transfer",
+        Via::Receive | Via::FirstByte | Via::LastByte => "receive",
+        Via::Delivery => "delivery",
+        Via::SendGap => "send gap",
+        Via::ReceiveGap => "receive gap",
+        Via::Instant => "instant",
     }
 }
 
 impl StepDocument {
     fn new(step: &Step, causes: &Causes) -> Self {
         let mut document = Self {
-            kind: name(step.kind),
+            kind: name(step.via),
             rank: step.rank,
             start_ps: step.start.0,
             end_ps: step.end.0,
@@ -148,17 +149,15 @@ impl StepDocument {
             from_rank: None,
             size_bytes: Some(step.size),
             op: step.op,
-            lost_ps: (step.kind == StepKind::Transfer).then_some(step.lost.0),
+            lost_ps: (step.via == Via::Transfer).then_some(step.lost.0),
             link: step.link.map(|link| causes.link_name(link).to_owned()),
         };
-        match step.kind {
-            StepKind::Calc => document.size_bytes = None,
-            StepKind::Send | StepKind::Flight | StepKind::Transfer | StepKind::SendGap => {
+        match step.via {
+            Via::Calc => document.size_bytes = None,
+            Via::Send | Via::Flight | Via::Transfer | Via::SendGap => {
                 document.to_rank = Some(step.peer);
             }
-            StepKind::Receive | StepKind::Delivery | StepKind::ReceiveGap => {
-                document.from_rank = Some(step.peer);
-            }
+            _ => document.from_rank = Some(step.peer),
         }
         document
     }

@@ -1,6 +1,6 @@
 //! Utilization of a network's links.
 
-use loggap_core::sim::network::{Fabric, FlowObserver, Flows, Usage};
+use loggap_core::sim::network::{Fabric, Flows, Usage};
 
 use super::Wiring;
 
@@ -41,7 +41,7 @@ impl NetworkUse {
     /// Utilization of a network after a run of `makespan` ps.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "shares of few digits")]
-    pub fn of<T: FlowObserver>(flows: &Flows<'_, Wiring, T>, makespan: u64) -> Self {
+    pub fn of(flows: &Flows<'_, Wiring>, makespan: u64) -> Self {
         let topology = flows.fabric();
         let load = |(link, carried): (u32, f64)| (carried / topology.capacity(link), link);
         let mut loads: Vec<(f64, u32)> =

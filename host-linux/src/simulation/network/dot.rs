@@ -67,9 +67,9 @@ struct TokenAt<'t> {
 /// Reads `text`.
 pub(super) fn parse(text: &str) -> Result<Graph, DotError> {
     let tokens = tokens(text)?;
-    let mut reader = Reader { tokens: &tokens, at: 0, graph: Graph::default() };
-    let mut numbers = HashMap::new();
-    reader.graph(&mut numbers)?;
+    let (graph, numbers) = (Graph::default(), HashMap::new());
+    let mut reader = Reader { tokens: &tokens, at: 0, graph, numbers };
+    reader.graph()?;
     Ok(reader.graph)
 }
 
@@ -162,6 +162,8 @@ struct Reader<'t> {
     tokens: &'t [TokenAt<'t>],
     at: usize,
     graph: Graph,
+    /// Number of each node.
+    numbers: HashMap<String, u32>,
 }
 
 impl Reader<'_> {
@@ -192,7 +194,7 @@ impl Reader<'_> {
     }
 
     /// Parses `[strict] digraph|graph [NAME] { statements }`.
-    fn graph(&mut self, numbers: &mut HashMap<String, u32>) -> Result<(), DotError> {
+    fn graph(&mut self) -> Result<(), DotError> {
         let mut kind = self.word().unwrap_or_default().to_lowercase();
         if kind == "strict" {
             kind = self.word().unwrap_or_default().to_lowercase();
@@ -207,7 +209,7 @@ impl Reader<'_> {
             return self.wrong("expected '{'");
         }
         while !self.takes(&Token::Sign('}')) {
-            self.statement(joint, numbers)?;
+            self.statement(joint)?;
         }
         match self.peek() {
             None => Ok(()),
@@ -216,11 +218,7 @@ impl Reader<'_> {
     }
 
     /// Parses a node, an edge, a chain of edges, or an attribute of the graph.
-    fn statement(
-        &mut self,
-        joint: &str,
-        numbers: &mut HashMap<String, u32>,
-    ) -> Result<(), DotError> {
+    fn statement(&mut self, joint: &str) -> Result<(), DotError> {
         if self.takes(&Token::Sign(';')) {
             return Ok(());
         }
@@ -250,14 +248,14 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        let mut chain = vec![self.node(first, numbers)?];
+        let mut chain = vec![self.node(first)?];
         while let Some(Token::Joint(found)) = self.peek() {
             if *found != joint {
                 return self.wrong(format!("expected '{joint}'"));
             }
             self.at += 1;
             match self.word() {
-                Some(next) => chain.push(self.node(next, numbers)?),
+                Some(next) => chain.push(self.node(next)?),
                 None => return self.wrong("expected a node; subgraphs are not understood"),
             }
         }
@@ -277,15 +275,15 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn node(&mut self, name: String, numbers: &mut HashMap<String, u32>) -> Result<u32, DotError> {
-        if let Some(number) = numbers.get(&name) {
+    fn node(&mut self, name: String) -> Result<u32, DotError> {
+        if let Some(number) = self.numbers.get(&name) {
             return Ok(*number);
         }
         let Ok(number) = u32::try_from(self.graph.nodes.len()) else {
             return self.wrong("more than 2^32 nodes");
         };
         self.graph.nodes.push(name.clone());
-        numbers.insert(name, number);
+        self.numbers.insert(name, number);
         Ok(number)
     }
 

@@ -13,8 +13,7 @@ mod wiring;
 
 use loggap_core::sim::SimError;
 use loggap_core::sim::network::{
-    Fabric, FlowObserver, Flows, FlowsRequirements, Tenants, Topology, TopologyError, Unobserved,
-    Usage,
+    Fabric, Flows, FlowsRequirements, Tenants, Topology, TopologyError, Usage,
 };
 
 pub use self::busy::{BusyLink, NetworkUse};
@@ -120,30 +119,21 @@ impl NetworkPlan {
         interfaces: usize,
         messages: usize,
     ) -> Result<PlacedNetwork, NetworkError> {
-        let placed = self.placed(ranks, interfaces, messages)?;
-        let steps = self.steps(&placed.topology);
-        let needs = FlowsRequirements::new(&placed.topology, messages);
-        let memory = OwnedFlows::new(&needs).map_err(NetworkError::Pages)?;
-        let carried = Pages::zeroed(steps * needs.links).map_err(NetworkError::Pages)?;
-        Ok(PlacedNetwork { placed, memory, steps, carried })
-    }
-
-    /// Places the ranks, after checking that enough memory is available for the network.
-    fn placed(
-        &self,
-        ranks: u32,
-        interfaces: usize,
-        messages: usize,
-    ) -> Result<PlacedRanks, NetworkError> {
         let topology = self.topology(ranks, interfaces)?;
         let needed = self.bytes(ranks, messages);
+        // Overcommitment might hide that the memory does not suffice.
         if let Some(available) =
             memory_entry("MemAvailable").filter(|available| needed > *available)
         {
             return Err(NetworkError::TooLarge { needed, available });
         }
         let hosts = self.placement.hosts(ranks, &topology, self.seed)?;
-        Ok(PlacedRanks { topology, hosts, ranks, seed: self.seed, messages })
+        let steps = self.steps(&topology);
+        let needs = FlowsRequirements::new(&topology, messages);
+        let memory = OwnedFlows::new(&needs).map_err(NetworkError::Pages)?;
+        let carried = Pages::zeroed(steps * needs.links).map_err(NetworkError::Pages)?;
+        let seed = self.seed;
+        Ok(PlacedNetwork { topology, hosts, ranks, seed, messages, memory, steps, carried })
     }
 
     /// Number of time steps in which utilization is recorded.
@@ -196,28 +186,14 @@ pub(super) fn with_more_memory<T>(
     }
 }
 
-/// Ranks placed on the hosts of a topology.
+/// A network for a given number of ranks on hosts, with its memory.
 #[derive(Debug)]
-struct PlacedRanks {
+pub struct PlacedNetwork {
     topology: Wiring,
     hosts: Vec<u32>,
     ranks: u32,
     seed: u64,
     messages: usize,
-}
-
-impl PlacedRanks {
-    /// The placement in the form that networks take.
-    fn tenants(&self) -> Tenants<'_> {
-        let Self { ranks, ref hosts, seed, messages, .. } = *self;
-        Tenants { ranks, hosts, seed, messages }
-    }
-}
-
-/// A network for a given number of ranks, with its memory.
-#[derive(Debug)]
-pub struct PlacedNetwork {
-    placed: PlacedRanks,
     memory: OwnedFlows,
     steps: usize,
     carried: Pages<f64>,
@@ -230,22 +206,10 @@ impl PlacedNetwork {
     ///
     /// [`NetworkError::Flows`].
     pub fn lend(&mut self) -> Result<Flows<'_, Wiring>, NetworkError> {
-        self.lend_observed(Unobserved)
-    }
-
-    /// The network, with an `observer` of the flows' rates.
-    ///
-    /// # Errors
-    ///
-    /// [`NetworkError::Flows`].
-    pub fn lend_observed<T: FlowObserver>(
-        &mut self,
-        observer: T,
-    ) -> Result<Flows<'_, Wiring, T>, NetworkError> {
-        let PlacedRanks { topology, .. } = &self.placed;
-        let tenants = self.placed.tenants();
-        let flows = Flows::observed(topology, tenants, self.memory.lend(), observer)?;
-        Ok(match Usage::new(&mut self.carried, self.steps) {
+        let Self { topology, hosts, ranks, seed, messages, memory, steps, carried } = self;
+        let tenants = Tenants { ranks: *ranks, hosts, seed: *seed, messages: *messages };
+        let flows = Flows::new(topology, tenants, memory.lend())?;
+        Ok(match Usage::new(carried, *steps) {
             Some(usage) => flows.with_usage(usage),
             None => flows,
         })

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use loggap_core::sim::network::{Fabric, Topology};
 
+use super::NetworkError;
 use super::graph::GraphTopology;
 use super::locations::read;
-use super::{GraphError, NetworkError};
 
 /// Description of a topology, independent of the number of ranks.
 #[derive(Clone, Debug)]
@@ -46,14 +46,8 @@ impl TopologyPlan {
         if !Self::is_file(Path::new(name)) {
             return Ok(Self::Named(name.to_owned()));
         }
-        Self::file(name.into(), GraphTopology::parse)
-    }
-
-    fn file(
-        path: PathBuf,
-        parse: impl Fn(&str) -> Result<GraphTopology, GraphError>,
-    ) -> Result<Self, NetworkError> {
-        match parse(&read(&path)?) {
+        let path = PathBuf::from(name);
+        match GraphTopology::parse(&read(&path)?) {
             Ok(graph) => Ok(Self::File(path, graph)),
             Err(error) => Err(NetworkError::Graph(path, error)),
         }

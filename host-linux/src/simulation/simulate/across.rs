@@ -1,7 +1,7 @@
 //! Simulations on several processes: the results of all, at the first one.
 
 use loggap_core::sim::{Finished, RankCounters, Unfinished};
-use loggap_core::units::{Bytes, Picos};
+use loggap_core::units::Picos;
 
 use super::{Job, Method, Outcome, SHARED_LINKS, Watch};
 use crate::simulation::{LoadError, Parts, RunError, Source};
@@ -116,50 +116,34 @@ fn unfinished(&[kind, rank, peer, op, tag]: &[u64; 5]) -> Unfinished {
     }
 }
 
-/// Counters as numbers.
-fn numbers_of(counters: &RankCounters) -> [u64; 12] {
-    let c = counters;
-    let times = [c.calculating, c.sending, c.receiving, c.noise, c.messages_waited];
-    let [calculating, sending, receiving, noise, waited] = times.map(|time| time.0);
-    let (posted, unexpected) = (c.max_posted.into(), c.max_unexpected.into());
-    let [calcs, sent, bytes, received] = [c.calcs, c.sent, c.bytes_sent.0, c.received];
+/// Counters of 64 bits.
+const fn wide(c: &mut RankCounters) -> [&mut u64; 10] {
     [
-        calcs,
-        sent,
-        bytes,
-        received,
-        c.unexpected,
-        calculating,
-        sending,
-        receiving,
-        noise,
-        waited,
-        posted,
-        unexpected,
+        &mut c.calcs,
+        &mut c.sent,
+        &mut c.bytes_sent.0,
+        &mut c.received,
+        &mut c.unexpected,
+        &mut c.calculating.0,
+        &mut c.sending.0,
+        &mut c.receiving.0,
+        &mut c.noise.0,
+        &mut c.messages_waited.0,
     ]
+}
+
+/// Counters as numbers.
+fn numbers_of(counters: &RankCounters) -> impl Iterator<Item = u64> + use<> {
+    let mut c = *counters;
+    let last = [c.max_posted, c.max_unexpected].map(u64::from);
+    wide(&mut c).map(|number| *number).into_iter().chain(last)
 }
 
 /// Inverse of [`numbers_of`].
 fn counters_of(numbers: &[u64; 12]) -> RankCounters {
     let mut c = RankCounters::default();
-    let &[
-        calcs,
-        sent,
-        bytes,
-        received,
-        unexpected,
-        calculating,
-        sending,
-        receiving,
-        noise,
-        waited,
-        posted,
-        most_unexpected,
-    ] = numbers;
-    (c.calcs, c.sent, c.bytes_sent, c.received, c.unexpected) =
-        (calcs, sent, Bytes(bytes), received, unexpected);
-    let times = [calculating, sending, receiving, noise, waited].map(Picos);
-    [c.calculating, c.sending, c.receiving, c.noise, c.messages_waited] = times;
-    (c.max_posted, c.max_unexpected) = (narrow(posted), narrow(most_unexpected));
+    wide(&mut c).into_iter().zip(numbers).for_each(|(to, number)| *to = *number);
+    let [.., posted, unexpected] = numbers.map(narrow);
+    (c.max_posted, c.max_unexpected) = (posted, unexpected);
     c
 }

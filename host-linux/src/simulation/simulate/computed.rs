@@ -1,6 +1,7 @@
 //! Runs of patterns that need not be stored.
 
-use loggap_core::sim::{Finished, implicit};
+use loggap_core::sim::Finished;
+use loggap_core::sim::implicit::{PatternProgram, ProgramFinished};
 use loggap_core::units::Picos;
 use loggap_core::with_program;
 
@@ -25,41 +26,23 @@ impl Job<'_> {
         let Some(program) = program else { return Ok(None) };
         let loading = Stopwatch::start();
         let ranks = source.ranks();
-        let processes = self.processes.count();
         let listed = if self.wanted.finish { ranks } else { 0 };
         let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
-        let mut finish = Vec::new();
         // On a network, memory grows during the run, which checks the limit itself.
         if self.network.is_none() {
-            let needed = bytes_needed(&program) / u64::from(processes);
+            let needed = bytes_needed(&program) / u64::from(self.processes.count());
             let needed = needed.saturating_add(listed_bytes);
             if needed > self.most_bytes {
-                let error = LoadError::Memory { needed, allowed: self.most_bytes };
-                return Err(RunError::Load(error));
+                return Err(LoadError::Memory { needed, allowed: self.most_bytes }.into());
             }
-            finish.reserve_exact(listed.div_ceil(processes) as usize);
         }
         let load = loading.read();
         let running = Stopwatch::start();
         let most_bytes = self.most_bytes.saturating_sub(listed_bytes);
-        let each = |rank, time| {
-            if rank < listed {
-                finish.push(time);
-            }
-        };
-        let parameters = self.parameters;
-        let computed = if let Some(plan) = self.network {
-            let on_network = OnNetwork { parameters, plan, most_bytes, watch };
-            on_network.compute(&program, self.noise, each)?
-        } else {
-            let Self { threads, processes, .. } = *self;
-            let means = Means { threads, most_bytes, watch, processes, ..Means::ONE_THREAD };
-            compute(&program, parameters, self.noise, &means, each)?
-        };
+        let computed = Job { most_bytes, ..self.clone() }.compute(&program, watch)?;
         let Some(computed) = computed else { return Ok(None) };
-        let Computed { outcome, memory_bytes, threads, parts: partitions, network, crossing } =
-            computed;
-        let implicit::ProgramFinished { makespan, last_rank, events, messages, .. } = outcome;
+        let Computed { outcome, memory_bytes, threads, parts: partitions, .. } = computed;
+        let ProgramFinished { makespan, last_rank, events, messages, .. } = outcome;
         if let Some(hints) = self.hints
             && events - messages <= Hints::MOST_OPS
         {
@@ -72,11 +55,32 @@ impl Job<'_> {
             finished: Finished { makespan, last_rank, events },
             load,
             run: running.read(),
-            finish: self.wanted.finish.then(|| self.of_all(finish)),
+            finish: self.wanted.finish.then(|| self.of_all(computed.finish)),
             method: Method::Computed { threads, partitions },
-            network,
-            crossing,
+            network: computed.network,
+            crossing: computed.crossing,
             ..Outcome::default()
         }))
+    }
+
+    /// Computes `program`. `None` if it must be stored, to resolve ties or because of the message
+    /// costs.
+    pub(in crate::simulation) fn compute(
+        &self,
+        program: &PatternProgram,
+        watch: Watch<'_>,
+    ) -> Result<Option<Computed>, RunError> {
+        let (parameters, means) = (self.parameters, &self.means(watch));
+        match self.network {
+            Some(plan) => OnNetwork { parameters, plan, means }.compute(program, self.noise),
+            None => compute(program, parameters, self.noise, means),
+        }
+    }
+
+    /// Resources of a computed run.
+    pub(in crate::simulation) const fn means<'m>(&'m self, watch: Watch<'m>) -> Means<'m> {
+        let Self { threads, most_bytes, processes, .. } = *self;
+        let finish = self.wanted.finish;
+        Means { threads, most_bytes, watch, processes, finish, ..Means::ONE_THREAD }
     }
 }

@@ -1,6 +1,6 @@
 //! Runs in order of events.
 
-use loggap_core::sim::network::{FlowObserver, FlowRate, Network, Unobserved};
+use loggap_core::sim::network::Network;
 use loggap_core::sim::{
     Counters, Engine, Noise, Observer, RankCounters, Schedule, Silent, Storage,
 };
@@ -19,11 +19,11 @@ use crate::timeline::link_holds::LinkHolds;
 type WithRest<T> = Result<(Outcome, T), RunError>;
 
 /// A run in order of events.
-struct InOrder<'j> {
-    job: &'j Job<'j>,
+pub(in crate::simulation) struct InOrder<'j> {
+    pub(in crate::simulation) job: &'j Job<'j>,
     /// Memory for messages in the network, as a multiple of the usual number.
-    times: usize,
-    watch: Watch<'j>,
+    pub(in crate::simulation) times: usize,
+    pub(in crate::simulation) watch: Watch<'j>,
 }
 
 impl Job<'_> {
@@ -54,15 +54,11 @@ impl InOrder<'_> {
     fn of(&self, source: &Source, reason: &str) -> Result<Outcome, RunError> {
         let besides = |needs: &Needs| self.besides(needs);
         let loading = Stopwatch::start();
-        let ran = source.load(self.job.settings, &self.job.limit(&besides), |schedule, needs| {
+        source.load(self.job.settings, &self.job.limit(&besides), |schedule, needs| {
             let load = loading.read();
             let method = Method::InOrder { reason: reason.to_owned() };
-            let outcome = with_noise!(self.job.noise, noise => {
-                self.with_observer(schedule, needs, noise)?
-            });
-            Ok(Outcome { load, method, ..outcome })
-        });
-        ran.map_err(RunError::Load)?
+            Ok(Outcome { load, method, ..self.run(schedule, needs)? })
+        })?
     }
 
     /// As [`Self::of`], for a program that is looked up during the run.
@@ -72,17 +68,23 @@ impl InOrder<'_> {
         let run = |schedule: StreamedSchedule<'_>, needs: &Needs| {
             let load = loading.read();
             let method = Method::Streamed { reason: reason.to_owned() };
-            let outcome = with_noise!(self.job.noise, noise => {
-                self.with_observer(schedule, needs, noise)?
-            });
-            Ok(Outcome { load, method, ..outcome })
+            Ok(Outcome { load, method, ..self.run(schedule, needs)? })
         };
         let (settings, limit) = (self.job.settings, self.job.limit(&besides));
         match (source, source.extrapolation()) {
             (Source::File(file), _) => stream(file, settings, &limit, run),
             (_, Some(program)) => stream_extrapolated(program, settings, &limit, run),
-            _ => Err(RunError::Load(LoadError::NoFile)),
+            _ => Err(LoadError::NoFile.into()),
         }
+    }
+
+    /// Runs a schedule that is loaded.
+    pub(in crate::simulation) fn run<S: Storage>(
+        &self,
+        schedule: Schedule<'_, S>,
+        needs: &Needs,
+    ) -> Result<Outcome, RunError> {
+        with_noise!(self.job.noise, noise => self.with_observer(schedule, needs, noise))
     }
 
     /// Memory of observers and network, bytes.
@@ -101,7 +103,7 @@ impl InOrder<'_> {
     ) -> Result<Outcome, RunError> {
         let wanted = &self.job.wanted;
         if !wanted.observed() {
-            return Ok(self.drive(schedule, needs, noise, Silent, Unobserved)?.0);
+            return Ok(self.drive(schedule, needs, noise, Silent, None)?.0);
         }
         let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
         let mut ranks = vec![RankCounters::default(); size(wanted.counters, needs.ranks as usize)];
@@ -109,7 +111,6 @@ impl InOrder<'_> {
         let first_ops = schedule.first_ops();
         let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops.into(), kept));
         let holds = self.job.network.filter(|_| wanted.causes).map(|_| LinkHolds::default());
-        let rates = holds.as_ref().map(|holds| |flow: &FlowRate| holds.note(flow));
         let causes = wanted.causes.then(|| match &holds {
             Some(holds) => CauseRecorder::new(first_ops).with_holds(holds.clone()),
             None => CauseRecorder::new(first_ops),
@@ -117,7 +118,7 @@ impl InOrder<'_> {
         let observers = ((counting, recorder), causes);
         let interfaces = schedule.interfaces();
         let (outcome, ((counting, recorder), causes)) =
-            self.drive(schedule, needs, noise, observers, rates)?;
+            self.drive(schedule, needs, noise, observers, holds.clone())?;
         if let (Some(holds), Some(plan)) = (holds.as_ref(), self.job.network) {
             let topology = plan.topology(needs.ranks, interfaces)?;
             holds.name_links(|link| topology.link_name(link));
@@ -136,7 +137,7 @@ impl InOrder<'_> {
         needs: &Needs,
         noise: N,
         observer: O,
-        rates: impl FlowObserver,
+        mut holds: Option<LinkHolds>,
     ) -> WithRest<O> {
         // One event for each operation, and two for each message.
         let of = schedule.events().saturating_add(schedule.sends().into());
@@ -148,7 +149,11 @@ impl InOrder<'_> {
         };
         let messages = messages(needs, self.times);
         let mut placed = plan.place(needs.ranks, schedule.interfaces(), messages)?;
-        let network = placed.lend_observed(rates)?;
+        let network = placed.lend()?;
+        let network = match &mut holds {
+            Some(holds) => network.with_observer(holds),
+            None => network,
+        };
         let engine = Engine::on_network(schedule, parameters, settings, noise, observer, network);
         let (outcome, engine) = self.finish(engine, needs, of)?;
         let network = Some(NetworkUse::of(engine.network(), outcome.finished.makespan.0));
@@ -166,7 +171,7 @@ impl InOrder<'_> {
         let turns = self.job.network.map_or(WATCHED, |_| WATCHED_ON_NETWORK);
         let mut done = 0;
         let finished = loop {
-            if let Some(finished) = engine.run_some(turns).map_err(RunError::Stopped)? {
+            if let Some(finished) = engine.run_some(turns)? {
                 break finished;
             }
             done += turns;

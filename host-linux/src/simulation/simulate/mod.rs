@@ -6,6 +6,9 @@ mod computed;
 mod in_order;
 mod windows;
 
+pub(super) use in_order::InOrder;
+pub(super) use windows::Loaded;
+
 use std::sync::OnceLock;
 
 use loggap_core::measure::Clock;
@@ -17,7 +20,6 @@ use super::{
     RunError, Source,
 };
 use crate::machine::clock::HostClock;
-use crate::schedule::TagNumbers;
 use crate::timeline::causes::{Causes, Transfer};
 use crate::timeline::{Recorder, Selection, Timeline};
 
@@ -164,9 +166,10 @@ pub struct Outcome {
 /// operation, and the total number.
 #[derive(Debug, Default)]
 pub struct Stuck {
-    unreceived: Vec<Unfinished>,
-    waiting: Vec<Unfinished>,
-    never_ready: Vec<Unfinished>,
+    /// Causes before consequences.
+    kinds: [Vec<Unfinished>; 3],
+    /// The first that was found, by rank.
+    pub(super) first: Option<Unfinished>,
     /// Total number, of all kinds.
     pub total: u64,
 }
@@ -186,14 +189,16 @@ impl Stuck {
 
     fn add(&mut self, left: Unfinished) {
         self.total += 1;
+        self.first = self.first.or(Some(left));
         self.list(left);
     }
 
     fn list(&mut self, left: Unfinished) {
+        let [unreceived, waiting, never_ready] = &mut self.kinds;
         let kind = match left {
-            Unfinished::Unreceived { .. } => &mut self.unreceived,
-            Unfinished::Waiting { .. } => &mut self.waiting,
-            Unfinished::NeverReady { .. } => &mut self.never_ready,
+            Unfinished::Unreceived { .. } => unreceived,
+            Unfinished::Waiting { .. } => waiting,
+            Unfinished::NeverReady { .. } => never_ready,
         };
         // Sorted, so that the list does not depend on the method.
         let at = kind.partition_point(|other| order(other) < order(&left));
@@ -205,25 +210,18 @@ impl Stuck {
 
     /// The kept operations, causes before consequences.
     pub fn listed(&self) -> impl Iterator<Item = &Unfinished> {
-        self.unreceived.iter().chain(&self.waiting).chain(&self.never_ready)
+        self.kinds.iter().flatten()
     }
-}
-
-/// An unfinished operation, with the original tag instead of its number.
-fn with_tag(mut left: Unfinished, tags: &TagNumbers) -> Unfinished {
-    if let Unfinished::Unreceived { tag, .. } | Unfinished::Waiting { tag, .. } = &mut left {
-        *tag = tags.tag(*tag);
-    }
-    left
 }
 
 impl Outcome {
     /// Replaces numbers by the original tags, and adds the memory of their table.
     fn with_tags(mut self, source: &Source) -> Self {
         let Some(tags) = source.tags() else { return self };
-        let Stuck { unreceived, waiting, .. } = &mut self.stuck;
-        for left in unreceived.iter_mut().chain(waiting) {
-            *left = with_tag(*left, &tags);
+        for left in self.stuck.kinds.iter_mut().flatten() {
+            if let Unfinished::Unreceived { tag, .. } | Unfinished::Waiting { tag, .. } = left {
+                *tag = tags.tag(*tag);
+            }
         }
         for message in self.timeline.iter_mut().flat_map(|timeline| &mut timeline.messages) {
             message.tag = tags.tag(message.tag);

@@ -8,7 +8,7 @@ use loggap_core::sim::{Counters, Noise, Observer, RankCounters, Silent};
 use super::{Job, Method, Outcome, Stopwatch, Stuck, Watch};
 use crate::simulation::noise::with_noise;
 use crate::simulation::windows::{
-    Across, Reached, Resources, Split, WindowError, load, load_across, run,
+    Across, Ended, Reached, Resources, Split, WindowError, load, load_across, run,
 };
 use crate::simulation::{LoadError, Needs, RunError, Source};
 use crate::timeline::Recorder;
@@ -18,9 +18,6 @@ use crate::timeline::causes::CauseRecorder;
 const MOST_CREATORS: u32 = 3 * 16 * 16;
 /// Largest room for messages that are not received.
 const MOST_SPARE: u32 = 1 << 24;
-
-/// Outcome of a run in windows, or why it was aborted.
-type Ran = Result<Result<Outcome, WindowError>, RunError>;
 
 impl Job<'_> {
     /// Runs a schedule in windows, or returns the reason why it must be run in order.
@@ -39,18 +36,15 @@ impl Job<'_> {
             self.loaded(watch),
         );
         match ran {
-            Ok(Ok(ran)) => Ok(ran?.map_err(|why| why.to_string())),
-            Ok(Err(why)) => Ok(Err(why.to_string())),
+            Ok(ran) => Ok(ran?.map_err(|why| why.to_string())),
             // A run in order may need less memory, or reports how much it needs.
             Err(LoadError::Memory { needed, allowed }) => Ok(Err(format!(
                 "windows would take {needed} bytes of memory, of {allowed} allowed"
             ))),
-            Err(error) => Err(RunError::Load(error)),
+            Err(error) => error.unsuitable().map(|why| Err(why.to_string())).ok_or(error.into()),
         }
     }
-}
 
-impl Job<'_> {
     /// Runs the ranks of this process in windows, again with longer histories or more room if these
     /// do not suffice.
     pub(super) fn own_in_windows(
@@ -68,55 +62,62 @@ impl Job<'_> {
                 WindowError::Unknown if !away.ends => away.ends = true,
                 WindowError::Unknown if away.creators < MOST_CREATORS => away.creators *= 16,
                 WindowError::Room if away.spare < MOST_SPARE => away.spare *= 64,
-                why => return Err(RunError::Load(LoadError::OneProcess(why.to_string()))),
+                why => return Err(LoadError::OneProcess(why.to_string()).into()),
             }
         }
     }
 
-    fn own_with(&self, source: &Source, away: Away, watch: Watch<'_>) -> Ran {
+    fn own_with(&self, source: &Source, away: Away, watch: Watch<'_>) -> Ended<Outcome> {
         let besides = |needs: &Needs| self.besides(needs);
         let &Self { parts, threads, processes, .. } = self;
         let across = Across { parts, threads, processes, away };
-        let ran = load_across(
+        load_across(
             source,
             self.parameters,
             self.settings,
             &self.limit(&besides),
             &across,
             self.loaded(watch),
-        );
-        ran.map_err(RunError::Load)?
+        )?
     }
 
     /// Runs the schedule that is loaded after this call.
     fn loaded<'a>(
         &'a self,
         watch: Watch<'a>,
-    ) -> impl FnOnce(Schedule<'_>, &Needs, u64) -> Ran + 'a {
+    ) -> impl FnOnce(Schedule<'_>, &Needs, u64) -> Ended<Outcome> + 'a {
         let loading = Stopwatch::start();
         move |schedule, needs, mail_bytes| {
             let load = loading.read();
-            let loaded = Loaded { job: self, needs, mail_bytes };
-            let outcome = with_noise!(self.noise, noise => loaded.run(schedule, noise, watch)?);
+            let outcome = Loaded { job: self, needs, mail_bytes }.run(schedule, watch)?;
             Ok(outcome.map(|outcome| Outcome { load, ..outcome }))
         }
     }
 }
 
-/// A loaded schedule that is ready to run.
-struct Loaded<'a> {
-    job: &'a Job<'a>,
-    needs: &'a Needs,
-    mail_bytes: u64,
+/// Job and memory of a schedule that is loaded.
+pub(in crate::simulation) struct Loaded<'a> {
+    pub(in crate::simulation) job: &'a Job<'a>,
+    pub(in crate::simulation) needs: &'a Needs,
+    pub(in crate::simulation) mail_bytes: u64,
 }
 
 impl Loaded<'_> {
-    fn run<N: Noise + Clone + Send>(
+    /// Runs the schedule.
+    pub(in crate::simulation) fn run(
+        &self,
+        schedule: Schedule<'_>,
+        watch: Watch<'_>,
+    ) -> Ended<Outcome> {
+        with_noise!(self.job.noise, noise => self.with_noise(schedule, noise, watch))
+    }
+
+    fn with_noise<N: Noise + Clone + Send>(
         &self,
         schedule: Schedule<'_>,
         noise: N,
         watch: Watch<'_>,
-    ) -> Ran {
+    ) -> Ended<Outcome> {
         let wanted = &self.job.wanted;
         if !wanted.observed() {
             let silent = |_| Silent;
@@ -152,7 +153,7 @@ impl Loaded<'_> {
         noise: N,
         observe: impl FnMut(u32) -> O,
         watch: Watch<'_>,
-    ) -> Result<Result<(Outcome, Vec<O>), WindowError>, RunError> {
+    ) -> Ended<(Outcome, Vec<O>)> {
         let Self { job, needs, mail_bytes } = *self;
         let (stored, of) = (schedule.bytes(), schedule.events());
         let running = Stopwatch::start();
@@ -160,16 +161,9 @@ impl Loaded<'_> {
         let resources = Resources { threads, mail_bytes, small: Resources::SMALL, processes };
         let width = job.parameters.lookahead();
         let mut progress = |reached: Reached| watch(reached.progress(of, width));
-        let ended = match run(schedule, noise, observe, &resources, &mut progress) {
+        let ended = match run(schedule, noise, observe, &resources, &mut progress)? {
             Ok(ended) => ended,
-            Err(why @ (WindowError::Steps | WindowError::Unknown | WindowError::Room)) => {
-                return Ok(Err(why));
-            }
-            Err(WindowError::Elsewhere) => return Err(RunError::Elsewhere),
-            Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),
-            Err(WindowError::Memory(error)) => {
-                return Err(RunError::Load(LoadError::Pages(error)));
-            }
+            Err(why) => return Ok(Err(why)),
         };
         let run = running.read();
         let mut stuck = Stuck::default();
@@ -182,8 +176,8 @@ impl Loaded<'_> {
             stuck,
             run,
             finish: job.wanted.finish.then(|| ended.finish().collect()),
-            crossing: ended.crossing(),
-            method: Method::Windows { threads: ended.threads(), partitions: ended.partitions() },
+            crossing: ended.crossing,
+            method: Method::Windows { threads: ended.threads, partitions: ended.partitions() },
             ..Outcome::default()
         };
         Ok(Ok((outcome, ended.into_observers().collect())))

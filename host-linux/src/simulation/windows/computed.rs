@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use loggap_core::sim::implicit::{
-    ImplicitError, Mail, Message, Node, Outbox, Program, ProgramFinished, RankRange, Requirements,
-    Simulation, check,
+    Extent, ImplicitError, Mail, Message, Node, Outbox, Program, ProgramFinished, RankRange,
+    Requirements, Simulation, check,
 };
 use loggap_core::sim::mail::Block;
 use loggap_core::sim::{Noise, Parameters};
@@ -14,8 +14,8 @@ use super::Resources;
 use super::load::blocks;
 use super::memory::{MailRoom, Mails, chains};
 use super::parts::{Border, InWindows, Ran, Reached, WindowLimits, run_parts};
-use crate::simulation::implicit::{Computed, Means, PatternError, PatternMemory, steps_of};
-use crate::simulation::{Processes, agreed};
+use crate::simulation::implicit::{Computed, Means, PatternMemory, steps_of};
+use crate::simulation::{Processes, RunError, agreed};
 use crate::sys::pages::Integers;
 
 /// Limit on the nodes of a partition, as a multiple of the estimate.
@@ -79,8 +79,9 @@ struct Division {
 impl Division {
     /// `None` if a single thread of a single process is as fast, or if memory is insufficient.
     fn of<P: Program>(program: &P, means: &Means<'_>, nodes: usize) -> Option<Self> {
-        let (ranks, processes) = (program.ranks(), means.processes);
-        let enough = program.messages() >= means.least_messages && program.busy() >= LEAST_BUSY;
+        let Extent { ranks, messages, busy, .. } = program.extent();
+        let processes = means.processes;
+        let enough = messages >= means.least_messages && busy >= LEAST_BUSY;
         let threads = if enough { means.threads } else { 1 };
         if threads < 2 && processes.count() < 2 {
             return None;
@@ -111,20 +112,18 @@ impl Division {
     }
 }
 
-/// Runs `program` in partitions on several threads or processes, and calls `each` with every rank of
-/// this process and its finishing time. The outcome is that of all processes. `None` if a single
-/// thread is as fast, or if memory is insufficient.
+/// Runs `program` in partitions on several threads or processes. The outcome is that of all
+/// processes. `None` if a single thread is as fast, or if memory is insufficient.
 ///
 /// # Errors
 ///
-/// [`PatternError`].
+/// [`RunError`].
 pub(in crate::simulation) fn run_in_parts<P, N>(
     program: &P,
     parameters: Parameters<'_>,
     noise: N,
     means: &Means<'_>,
-    mut each: impl FnMut(u32, Picos),
-) -> Result<Option<Computed>, PatternError>
+) -> Result<Option<Computed>, RunError>
 where
     P: Program<State: Send + Integers> + Sync,
     N: Noise + Copy + Send,
@@ -132,7 +131,7 @@ where
     let mut nodes = NODES;
     loop {
         let Some(division) = Division::of(program, means, nodes) else { return Ok(None) };
-        if let Some(computed) = division.run(program, parameters, noise, means, &mut each)? {
+        if let Some(computed) = division.run(program, parameters, noise, means)? {
             return Ok(Some(computed));
         }
         // A single process runs on one thread.
@@ -151,8 +150,7 @@ impl Division {
         parameters: Parameters<'_>,
         noise: N,
         means: &Means<'_>,
-        each: &mut impl FnMut(u32, Picos),
-    ) -> Result<Option<Computed>, PatternError>
+    ) -> Result<Option<Computed>, RunError>
     where
         P: Program<State: Send + Integers> + Sync,
         N: Noise + Copy + Send,
@@ -173,7 +171,7 @@ impl Division {
             let simulation = Simulation::part(program, parameters, noise, memory, ranks)?;
             Ok(Mutex::new(ComputedPart { simulation, stopped: None }))
         });
-        let parts = parts.collect::<Result<Vec<_>, ImplicitError>>().map_err(PatternError::from);
+        let parts = parts.collect::<Result<Vec<_>, RunError>>();
         let parts = agreed(processes, parts)?;
         let of = steps_of(program);
         let width = parameters.lookahead();
@@ -191,17 +189,18 @@ impl Division {
             .collect();
         let stopped = match parts.iter().find_map(|part| part.stopped) {
             None | Some(ImplicitError::Nodes { .. } | ImplicitError::Mail) => Ok(()),
-            Some(error) => Err(PatternError::from(error)),
+            Some(error) => Err(RunError::from(error)),
         };
         agreed(processes, stopped)?;
         let Some(threads) = ran else { return Ok(None) };
-        let simulations = || parts.iter().map(|part| &part.simulation);
+        let (simulations, ranks) =
+            (|| parts.iter().map(|part| &part.simulation), parts.len() << shift);
         let own = Simulation::outcome_of(simulations());
         let mut memory_bytes = self.fixed_bytes().saturating_add(mails.bytes());
         for simulation in simulations() {
             memory_bytes += u64::from(simulation.nodes_used()) * size_of::<Node>() as u64;
-            simulation.finishes().for_each(|(rank, time)| each(rank, time));
         }
+        let finish = means.finish_of(ranks, simulations().flat_map(Simulation::finishes));
         let own = Computed {
             outcome: own,
             memory_bytes,
@@ -210,7 +209,8 @@ impl Division {
         };
         let together = together(processes, &own);
         let outcome = together.outcome.complete()?;
-        Ok(Some(Computed { outcome, threads, parts: self.all as usize, ..together }))
+        let parts = self.all as usize;
+        Ok(Some(Computed { outcome, threads, parts, finish, ..together }))
     }
 }
 

@@ -12,7 +12,9 @@ use super::WindowMemory;
 use super::parts::lock;
 use crate::schedule::Extent;
 use crate::side_by_side::side_by_side;
-use crate::simulation::{Hints, Limit, LoadError, Needs, Parts, Processes, Source, agreed};
+use crate::simulation::{
+    Hints, Limit, LoadError, Needs, Parts, Processes, RunError, Source, agreed,
+};
 
 /// log₂ of the largest number of ranks in a partition: their states fit into a second-level cache.
 const MOST_SHIFT: u32 = 13;
@@ -68,12 +70,12 @@ impl Split {
 }
 
 /// Loads `source`, and lends the schedule to `run` with its needs and the memory limit for its
-/// messages in bytes; returns the result of that, or the reason why the schedule cannot run in
-/// windows.
+/// messages in bytes; returns the result of that.
 ///
 /// # Errors
 ///
-/// [`LoadError`]; `run` was not called in this case.
+/// [`LoadError`], also if the schedule is [`LoadError::unsuitable`] for windows; `run` was not called
+/// in this case.
 pub fn load<T>(
     source: &Source,
     parameters: Parameters<'_>,
@@ -81,39 +83,21 @@ pub fn load<T>(
     limit: &Limit<'_>,
     split: Split,
     run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
-) -> Result<Result<T, Unsuitable>, LoadError> {
-    let prepare =
-        |survey: &Survey| Loader::new(survey, parameters, settings, limit, (split, Away::FEW));
-    let guess = source.guess().map(|survey| prepare(&survey));
-    let loader = match guess {
-        Some(Ok(Ok(loader))) => loader,
-        // The estimate may have been too high.
-        Some(Ok(Err(_)) | Err(_)) | None => {
-            let mut survey = Survey::default();
-            source.feed(&mut survey, None)?;
-            match prepare(&survey)? {
-                Ok(loader) => loader,
-                Err(why) => return Ok(Err(why)),
-            }
-        }
-    };
+) -> Result<T, LoadError> {
+    let (away, own, parts) = (Away::FEW, None, None);
+    let loading = Loading { source, parameters, settings, limit, split, away, own, parts };
+    let guess = source.guess().and_then(|survey| loading.prepared(&survey).ok());
+    // The estimate may have been too high.
+    let loader = guess.map_or_else(|| loading.surveyed(), Ok)?;
     let mut memory = WindowMemory::new(&loader.requirements).map_err(LoadError::Pages)?;
-    let parts = loader.build_parts(source, parameters, limit, split, &mut memory);
-    let mut builder = Builder::new(memory.lend(), loader.requirements, parameters)?;
-    let schedule = if let Some(parts) = parts {
-        builder.join(parts)?
-    } else {
-        match source.feed(&mut builder, limit.hints) {
-            Err(
-                LoadError::Schedule { error: BuildError::Unsuitable(why), .. }
-                | LoadError::Build(BuildError::Unsuitable(why)),
-            ) => return Ok(Err(why)),
-            fed => fed.and_then(|()| Ok(builder.finish()?))?,
-        }
+    let parts = loading.build_parts(&loader, &mut memory);
+    let builder = Builder::new(memory.lend(), loader.requirements, parameters)?;
+    let schedule = match parts {
+        Some(parts) => builder.join(parts)?,
+        None => loading.built(builder)?,
     };
-    let tags = source.tag_bytes();
-    loader.needs.with_tags(tags).within(limit)?;
-    Ok(Ok(run(schedule, &loader.needs, loader.mail_bytes.saturating_sub(tags))))
+    let mail_bytes = loading.mail_bytes(&loader)?;
+    Ok(run(schedule, &loader.needs, mail_bytes))
 }
 
 /// Division of a schedule among processes.
@@ -133,7 +117,7 @@ pub struct Across<'a> {
 ///
 /// # Errors
 ///
-/// [`LoadError`]; `run` was not called in this case.
+/// [`RunError`]; `run` was not called in this case.
 pub fn load_across<T>(
     source: &Source,
     parameters: Parameters<'_>,
@@ -141,48 +125,134 @@ pub fn load_across<T>(
     limit: &Limit<'_>,
     across: &Across<'_>,
     run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
-) -> Result<T, LoadError> {
+) -> Result<T, RunError> {
     let &Across { parts, threads, processes, away } = across;
     let ranks = source.ranks();
     let (shift, block) =
         parts.map_or_else(|| blocks(ranks, threads, processes), |parts| parts.divided);
     let split = Split::Given(shift, block);
-    let own = parts.map_or_else(|| block.ranks(shift, ranks), |_| block.ranks(shift, u32::MAX));
-    let prepare = || -> Result<_, LoadError> {
-        let mut survey = Survey::default();
-        let mut sink = OwnRanks::new(&mut survey, own.clone(), parts);
-        source.feed(&mut sink, None)?;
-        sink.fill()?;
-        let loader = Loader::new(&survey, parameters, settings, limit, (split, away))?;
-        let loader = loader.map_err(one_process)?;
+    let own = Some(block.ranks(shift, parts.map_or(ranks, |_| u32::MAX)));
+    let loading = Loading { source, parameters, settings, limit, split, away, own, parts };
+    let prepare = || {
+        let loader = loading.surveyed()?;
         let memory = WindowMemory::new(&loader.requirements).map_err(LoadError::Pages)?;
         Ok((loader, memory))
     };
-    let (loader, mut memory) = agreed(processes, prepare())?;
+    let (loader, mut memory) = agreed(processes, prepare().map_err(of_one_process))?;
     let lent = memory.lend();
-    let build = || -> Result<_, LoadError> {
+    let build = || {
         let names = parts.map_or(&[][..], Parts::ranks);
-        let mut builder = Builder::new(lent, loader.requirements, parameters)?.named(names);
-        let mut sink = OwnRanks::new(&mut builder, own.clone(), parts);
-        source.feed(&mut sink, limit.hints)?;
-        sink.fill()?;
-        loader.needs.with_tags(source.tag_bytes()).within(limit)?;
-        Ok(builder.finish()?)
+        let builder = Builder::new(lent, loader.requirements, parameters)?.named(names);
+        Ok((loading.built(builder)?, loading.mail_bytes(&loader)?))
     };
-    let built = build().map_err(|error| match error {
-        LoadError::Schedule { error: BuildError::Unsuitable(why), .. }
-        | LoadError::Build(BuildError::Unsuitable(why)) => one_process(why),
-        error => error,
-    });
-    let schedule = agreed(processes, built)?;
-    Ok(run(schedule, &loader.needs, loader.mail_bytes.saturating_sub(source.tag_bytes())))
+    let (schedule, mail_bytes) = agreed(processes, build().map_err(of_one_process))?;
+    Ok(run(schedule, &loader.needs, mail_bytes))
 }
 
-fn one_process(why: Unsuitable) -> LoadError {
-    LoadError::OneProcess(match why {
-        Unsuitable::Rendezvous { .. } => format!("{why}, unless --rendezvous is handshake"),
-        why => why.to_string(),
-    })
+/// Refers to a run on one process if the schedule cannot run in windows.
+fn of_one_process(error: LoadError) -> RunError {
+    let error = match error.unsuitable() {
+        None => error,
+        Some(why @ Unsuitable::Rendezvous { .. }) => {
+            LoadError::OneProcess(format!("{why}, unless --rendezvous is handshake"))
+        }
+        Some(why) => LoadError::OneProcess(why.to_string()),
+    };
+    error.into()
+}
+
+/// A schedule that is loaded, and how it is to run.
+struct Loading<'a> {
+    source: &'a Source,
+    parameters: Parameters<'a>,
+    settings: Settings,
+    limit: &'a Limit<'a>,
+    split: Split,
+    away: Away,
+    /// Numbers of the ranks to load; `None` for all.
+    own: Option<Range<u32>>,
+    parts: Option<&'a Parts>,
+}
+
+/// Requirements and limits, known before a schedule is built.
+struct Loader {
+    requirements: Requirements,
+    needs: Needs,
+    mail_bytes: u64,
+}
+
+impl Loading<'_> {
+    /// Writes the ranks to load into `sink`.
+    fn feed<S: Sink<Error = BuildError>>(
+        &self,
+        sink: &mut S,
+        hints: Option<&Hints<'_>>,
+    ) -> Result<(), LoadError> {
+        let Some(own) = &self.own else { return self.source.feed(sink, hints) };
+        let mut sink = OwnRanks::new(sink, own.clone(), self.parts);
+        self.source.feed(&mut sink, hints)?;
+        Ok(sink.fill()?)
+    }
+
+    fn surveyed(&self) -> Result<Loader, LoadError> {
+        let mut survey = Survey::default();
+        self.feed(&mut survey, None)?;
+        self.prepared(&survey)
+    }
+
+    fn prepared(&self, survey: &Survey) -> Result<Loader, LoadError> {
+        // A typical number: one message from each rank in a window.
+        const EACH_RANK: u64 = 64;
+        let &Self { parameters, settings, limit, split, away, .. } = self;
+        let divided = split.of(survey.ranks());
+        let requirements = Requirements::of(survey, &parameters, settings, divided, away);
+        let requirements = requirements.map_err(BuildError::Unsuitable)?;
+        let mail = survey.ops().min(u64::from(survey.ranks())).saturating_mul(EACH_RANK);
+        let bytes = requirements.bytes();
+        let needs = Needs::of(survey, bytes.saturating_add(mail)).within(limit)?;
+        let taken = bytes.saturating_add((limit.besides)(&needs));
+        Ok(Loader { requirements, needs, mail_bytes: limit.bytes - taken })
+    }
+
+    fn built<'m>(&self, mut builder: Builder<'m>) -> Result<Schedule<'m>, LoadError> {
+        self.feed(&mut builder, self.limit.hints)?;
+        Ok(builder.finish()?)
+    }
+
+    /// Memory limit for messages, once the large tags are known.
+    fn mail_bytes(&self, loader: &Loader) -> Result<u64, LoadError> {
+        let tags = self.source.tag_bytes();
+        loader.needs.with_tags(tags).within(self.limit)?;
+        Ok(loader.mail_bytes.saturating_sub(tags))
+    }
+
+    /// Builds the parts of a text on several threads. `None` if it has to be read as a whole: as one
+    /// of its parts is refused, or to note hints.
+    fn build_parts(&self, loader: &Loader, memory: &mut WindowMemory) -> Option<Vec<BuiltPart>> {
+        let (Source::File(file), Split::Threads(threads)) = (self.source, self.split) else {
+            return None;
+        };
+        let parts = file.parts();
+        if parts.is_empty() || self.limit.hints.is_some() && loader.needs.ops <= Hints::MOST_OPS {
+            return None;
+        }
+        let mut whole = Builder::new(memory.lend(), loader.requirements, self.parameters).ok()?;
+        let builders = parts.iter().map(|part| {
+            let Extent { ops, edges, edges_most, .. } = part.extent();
+            let ranks = u32::try_from(part.own_ranks().len()).ok()?;
+            Some(Mutex::new(Some(whole.split_off(ranks, [ops, edges, edges_most])?)))
+        });
+        let builders = builders.collect::<Option<Vec<_>>>()?;
+        let points: Vec<usize> = (0..parts.len()).collect();
+        let build = |at: usize| {
+            let (part, builder) = parts.get(at).zip(builders.get(at))?;
+            let mut builder = lock(builder).take()?;
+            file.feed_part(part, &mut builder)?;
+            builder.end().ok()
+        };
+        let built = side_by_side(threads, &points, || Ok(()), |(), at| build(at).ok_or(())).ok()?;
+        file.unchanged().ok().map(|()| built)
+    }
 }
 
 /// Passes on the operations of some ranks, by the numbers of these.
@@ -264,70 +334,6 @@ impl<S: Sink<Error = BuildError>> Sink for OwnRanks<'_, S> {
     }
 }
 
-/// Requirements and limits, known before a schedule is built.
-struct Loader {
-    requirements: Requirements,
-    needs: Needs,
-    mail_bytes: u64,
-}
-
-impl Loader {
-    fn new(
-        survey: &Survey,
-        parameters: Parameters<'_>,
-        settings: Settings,
-        limit: &Limit<'_>,
-        (split, away): (Split, Away),
-    ) -> Result<Result<Self, Unsuitable>, LoadError> {
-        // A typical number: one message from each rank in a window.
-        const EACH_RANK: u64 = 64;
-        let divided = split.of(survey.ranks());
-        let requirements = Requirements::of_block(survey, &parameters, settings, divided, away);
-        let requirements = match requirements {
-            Ok(requirements) => requirements,
-            Err(why) => return Ok(Err(why)),
-        };
-        let mail = survey.ops().min(u64::from(survey.ranks())).saturating_mul(EACH_RANK);
-        let bytes = requirements.bytes();
-        let needs = Needs::of(survey, bytes.saturating_add(mail)).within(limit)?;
-        let taken = bytes.saturating_add((limit.besides)(&needs));
-        Ok(Ok(Self { requirements, needs, mail_bytes: limit.bytes - taken }))
-    }
-
-    /// Builds the parts of a text on several threads. `None` if it has to be read as a whole: as one
-    /// of its parts is refused, or to note hints.
-    fn build_parts(
-        &self,
-        source: &Source,
-        parameters: Parameters<'_>,
-        limit: &Limit<'_>,
-        split: Split,
-        memory: &mut WindowMemory,
-    ) -> Option<Vec<BuiltPart>> {
-        let (Source::File(file), Split::Threads(threads)) = (source, split) else { return None };
-        let parts = file.parts();
-        if parts.is_empty() || limit.hints.is_some() && self.needs.ops <= Hints::MOST_OPS {
-            return None;
-        }
-        let mut whole = Builder::new(memory.lend(), self.requirements, parameters).ok()?;
-        let builders = parts.iter().map(|part| {
-            let Extent { ops, edges, edges_most, .. } = part.extent();
-            let ranks = u32::try_from(part.own_ranks().len()).ok()?;
-            Some(Mutex::new(Some(whole.split_off(ranks, [ops, edges, edges_most])?)))
-        });
-        let builders = builders.collect::<Option<Vec<_>>>()?;
-        let points: Vec<usize> = (0..parts.len()).collect();
-        let build = |at: usize| {
-            let (part, builder) = parts.get(at).zip(builders.get(at))?;
-            let mut builder = lock(builder).take()?;
-            file.feed_part(part, &mut builder)?;
-            builder.end().ok()
-        };
-        let built = side_by_side(threads, &points, || Ok(()), |(), at| build(at).ok_or(())).ok()?;
-        file.unchanged().ok().map(|()| built)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,10 +382,11 @@ mod tests {
         let (limit, split) = (Limit::none(), Split::Threads(3));
         let source = Source::File(ScheduleFile::in_parts(text.into(), 3, 100).unwrap());
         let guess = source.guess().unwrap();
-        let loader =
-            Loader::new(&guess, parameters, settings, &limit, (split, Away::FEW)).unwrap().unwrap();
+        let (source, limit, away, own, parts) = (&source, &limit, Away::FEW, None, None);
+        let loading = Loading { source, parameters, settings, limit, split, away, own, parts };
+        let loader = loading.prepared(&guess).unwrap();
         let mut memory = WindowMemory::new(&loader.requirements).unwrap();
-        let parts = loader.build_parts(&source, parameters, &limit, split, &mut memory);
+        let parts = loading.build_parts(&loader, &mut memory);
         let joined = parts.map(|parts| {
             let new = Builder::new(memory.lend(), loader.requirements, parameters);
             new.unwrap().join(parts).unwrap().bytes()

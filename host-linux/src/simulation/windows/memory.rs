@@ -1,37 +1,21 @@
 //! Owned memory for runs in windows.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU32;
 use std::{io, mem};
 
-use loggap_core::sim::Slot;
 use loggap_core::sim::mail::{Block, CHUNK, ChunkList, Chunks, Mail, Outbox};
-use loggap_core::sim::windows::{
-    End, Foreign, Memory, Receiving, Requirements, WindowRank, WindowRecord,
-};
+use loggap_core::sim::windows::{Memory, Requirements};
 
 use super::parts::lock;
 use crate::simulation::Processes;
 use crate::simulation::memory::owned_memory;
 use crate::sys::pages::{Integers, Pages};
 
-owned_memory! {
+loggap_core::with_window_memory_parts! {
+    owned_memory
     /// Owner of the parts of [`Memory`], each as long as a simulation requires.
-    pub struct WindowMemory {
-        records: WindowRecord,
-        edges: u32,
-        ranks: WindowRank,
-        firsts: u32,
-        slots: Slot,
-        words: u64,
-        times: AtomicU64,
-        links: AtomicU64,
-        receiving: Receiving,
-        foreign: Foreign,
-        taken: AtomicU32,
-        ends: End,
-        scratch: [u32; 2],
-    }
+    pub struct WindowMemory;
 }
 
 /// Two mails over the same chunks: one is read while the other is written.

@@ -12,4 +12,4 @@ pub(super) use computed::run_in_parts;
 pub use load::{Across, Split, load, load_across, partition_shift};
 pub use memory::WindowMemory;
 pub use parts::Reached;
-pub use run::{Resources, WindowError, WindowRun, run};
+pub use run::{Ended, Resources, WindowError, WindowRun, run};

@@ -1,25 +1,18 @@
 //! Runs of stored schedules in windows.
 
-use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use loggap_core::sim::windows::{Mail, Message, Outbox, Partition, Schedule, UNKNOWN};
-use loggap_core::sim::{Finished, Noise, Observer, SimError, Unfinished};
+use loggap_core::sim::{Finished, Noise, Observer, Unfinished};
 use loggap_core::units::Picos;
 
 use super::memory::{MailRoom, Mails, chains};
 use super::parts::{Border, InWindows, Ran, Reached, WindowLimits, run_parts};
-use crate::simulation::{Elsewhere, Processes, agreed};
+use crate::simulation::{LoadError, Processes, RunError, agreed};
 
-/// Why a run in windows was aborted.
-#[derive(Debug, thiserror::Error)]
+/// Why a run in windows was given up: it may complete in order, or with more room.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum WindowError {
-    /// The simulation stopped with an error.
-    #[error(transparent)]
-    Stopped(SimError),
-    /// The messages of a window do not fit into memory.
-    #[error("no memory for messages: {0}")]
-    Memory(io::Error),
     /// Sorting simultaneous events or searching waiting ones takes too many steps; a run in order
     /// of events is faster.
     #[error("very many receives or messages wait at once, or happen at once")]
@@ -32,9 +25,6 @@ pub enum WindowError {
     /// Messages of other processes found no room.
     #[error("there is no room for the messages between processes")]
     Room,
-    /// Another process of the simulation failed.
-    #[error("another process failed")]
-    Elsewhere,
 }
 
 /// Resources of a run in windows.
@@ -61,9 +51,10 @@ impl Resources<'_> {
 pub struct WindowRun<'s, N, O> {
     partitions: Vec<Partition<'s, N, O>>,
     mail_bytes: u64,
-    threads: usize,
-    /// Messages received from other processes.
-    crossing: u64,
+    /// Number of threads.
+    pub threads: usize,
+    /// Number of messages received from other processes.
+    pub crossing: u64,
 }
 
 impl<N: Noise, O: Observer> WindowRun<'_, N, O> {
@@ -104,18 +95,6 @@ impl<N: Noise, O: Observer> WindowRun<'_, N, O> {
         self.mail_bytes + self.partitions.iter().map(Partition::foreign_bytes).sum::<u64>()
     }
 
-    /// Number of messages received from other processes.
-    #[must_use]
-    pub const fn crossing(&self) -> u64 {
-        self.crossing
-    }
-
-    /// Number of threads.
-    #[must_use]
-    pub const fn threads(&self) -> usize {
-        self.threads
-    }
-
     /// Number of partitions.
     #[must_use]
     pub const fn partitions(&self) -> usize {
@@ -148,28 +127,25 @@ impl<'r, N: Noise + Send, O: Observer + Send> InWindows<'r> for Partition<'_, N,
     }
 }
 
-impl Elsewhere for WindowError {
-    const ELSEWHERE: Self = Self::Elsewhere;
+/// Result of a run, or why it was given up.
+pub type Ended<T> = Result<Result<T, WindowError>, RunError>;
 
-    fn is_elsewhere(&self) -> bool {
-        matches!(self, Self::Elsewhere)
-    }
-}
-
-/// End of a run that all processes complete or abort: all have the error that a repetition with
-/// more room may avoid; of others, the first process that knows why the run was aborted.
-fn told<T>(processes: &dyn Processes, ended: Result<T, WindowError>) -> Result<T, WindowError> {
+/// End of a run that all processes complete or abort. All give it up for the reason of which a
+/// repetition with more room may be the remedy, if one has it; of other errors, the first process
+/// that knows why the run was aborted has its own.
+fn told<T>(processes: &dyn Processes, ended: Ended<T>) -> Ended<T> {
     let knows = match &ended {
-        Ok(_) | Err(WindowError::Elsewhere | WindowError::Memory(_)) => 0,
-        Err(WindowError::Steps) => 1,
-        Err(WindowError::Unknown) => 2,
-        Err(WindowError::Room) => 3,
-        Err(WindowError::Stopped(_)) => 4,
+        Ok(Ok(_)) => 0,
+        Ok(Err(WindowError::Steps)) => 1,
+        Ok(Err(WindowError::Unknown)) => 2,
+        Ok(Err(WindowError::Room)) => 3,
+        Err(_) => 4,
     };
     match processes.all(&[knows]).into_iter().max().unwrap_or(knows) {
-        2 => Err(WindowError::Unknown),
-        3 => Err(WindowError::Room),
-        most => agreed(processes, if knows < most { Err(WindowError::Elsewhere) } else { ended }),
+        1 => Ok(Err(WindowError::Steps)),
+        2 => Ok(Err(WindowError::Unknown)),
+        3 => Ok(Err(WindowError::Room)),
+        most => agreed(processes, if knows < most { Err(RunError::Elsewhere) } else { ended }),
     }
 }
 
@@ -178,22 +154,22 @@ fn told<T>(processes: &dyn Processes, ended: Result<T, WindowError>) -> Result<T
 ///
 /// # Errors
 ///
-/// [`WindowError`].
+/// [`RunError`]; [`WindowError`] if the run was given up.
 pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     schedule: Schedule<'s>,
     noise: N,
     observe: impl FnMut(u32) -> O,
     resources: &Resources<'_>,
     watch: &mut dyn FnMut(Reached),
-) -> Result<WindowRun<'s, N, O>, WindowError> {
+) -> Ended<WindowRun<'s, N, O>> {
     let (shift, block, processes) = (schedule.shift(), schedule.block(), resources.processes);
     let room = schedule.messages();
     let partitions: Vec<_> = schedule.observed(noise, observe).map(Mutex::new).collect();
     let threads = resources.threads.clamp(1, partitions.len().max(1));
     let room = MailRoom { messages: room, bytes: resources.mail_bytes };
     let chains = chains(partitions.len(), block, processes);
-    let mails = Mails::new(threads, chains, room).map_err(WindowError::Memory);
-    let mails = agreed(processes, mails)?;
+    let mails = Mails::new(threads, chains, room).map_err(LoadError::Pages);
+    let mails = agreed(processes, mails.map_err(RunError::Load))?;
     let windows = WindowLimits { small: resources.small, sparse: u64::MAX };
     let mut border = Border::new(processes, block, shift);
     let ran = run_parts(&partitions, &mails, windows, &mut border, watch);
@@ -203,14 +179,15 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
         .collect();
     let steps: u64 = partitions.iter().map(Partition::steps).sum();
     let ended = match (ran, Partition::error(&partitions)) {
-        (_, Some(error)) => Err(WindowError::Stopped(error)),
-        (None, None) if steps >= UNKNOWN => Err(WindowError::Unknown),
+        (_, Some(error)) => Err(error.into()),
+        (None, None) if steps >= UNKNOWN => Ok(Err(WindowError::Unknown)),
         (None, None) if border.full || partitions.iter().any(Partition::lost) => {
-            Err(WindowError::Room)
+            Ok(Err(WindowError::Room))
         }
-        (None, None) => Err(WindowError::Steps),
-        (Some(threads), None) => Ok(threads),
+        (None, None) => Ok(Err(WindowError::Steps)),
+        (Some(threads), None) => Ok(Ok(threads)),
     };
-    let threads = told(processes, ended)?;
-    Ok(WindowRun { partitions, mail_bytes, threads, crossing: border.received })
+    let crossing = border.received;
+    let ended = told(processes, ended)?;
+    Ok(ended.map(|threads| WindowRun { partitions, mail_bytes, threads, crossing }))
 }

@@ -5,7 +5,7 @@ mod network;
 use std::collections::HashMap;
 
 use loggap_core::sim::{
-    Arrived, Begun, Calculated, Handled, Matched, MessageKind, Observer, Released, Resumed,
+    Begun, Calculated, Handled, Matched, MessageKind, Observed, Observer, Released, Resumed,
     Satisfied, Sent, Taken, Turn,
 };
 use loggap_core::units::Picos;
@@ -248,6 +248,23 @@ impl CauseRecorder {
 }
 
 impl Observer for CauseRecorder {
+    fn observe(&mut self, event: Observed<'_>) {
+        match event {
+            Observed::Begun(event) => self.begun(event),
+            Observed::Satisfied(event) => self.satisfied(event),
+            Observed::Released(event) => self.released(event),
+            Observed::Arrived(event) => self.arrived(event),
+            Observed::Taken(event) => self.taken(event),
+            Observed::Resumed(event) => self.resumed(event),
+            Observed::Calculated(event) => self.calculated(event),
+            Observed::Sent(event) => self.sent(event),
+            Observed::Handled(event) => self.handled(event),
+            Observed::Matched(event) => self.matched(event),
+        }
+    }
+}
+
+impl CauseRecorder {
     fn begun(&mut self, event: &Begun) {
         let kind = match event.turn {
             Turn::Calculation => Kind::Calc,
@@ -284,10 +301,6 @@ impl Observer for CauseRecorder {
             op.creator = creator;
             op.posting = posting;
         });
-    }
-
-    fn arrived(&mut self, event: &Arrived) {
-        self.note_transfer(event);
     }
 
     fn taken(&mut self, event: &Taken) {

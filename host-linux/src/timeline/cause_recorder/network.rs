@@ -7,7 +7,7 @@ use super::{CauseRecorder, NONE};
 
 impl CauseRecorder {
     /// Stores a message's transfer through the network, when it arrives.
-    pub(super) fn note_transfer(&mut self, event: &Arrived) {
+    pub(super) fn arrived(&mut self, event: &Arrived) {
         self.graph.whole = true;
         let departure = self.graph.event(self.op(event.op).sent);
         let MessageCosts { overhead, latency, gap_bytes, .. } = self.graph.costs(&departure);

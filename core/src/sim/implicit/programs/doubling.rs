@@ -3,7 +3,7 @@
 //! end.
 
 use super::place::Place;
-use crate::sim::implicit::{Program, Release, Transfer};
+use crate::sim::implicit::{Extent, Program, Release, Transfer};
 use crate::units::Picos;
 
 /// Allreduce by recursive halving and doubling.
@@ -53,28 +53,19 @@ impl Program for Doubling {
     /// One bit for each partner: set when its first message was handled.
     type State = u32;
 
-    fn ranks(&self) -> u32 {
-        self.place.ranks
-    }
-
-    fn sizes(&self) -> [u64; 2] {
-        let bits = self.bits();
-        let power = self.lower() == self.place.ranks;
-        [self.size >> bits, if power { self.size >> bits.min(1) } else { self.size }]
-    }
-
-    fn messages(&self) -> u64 {
-        let (lower, ranks) = (u64::from(self.lower()), u64::from(self.place.ranks));
-        lower * u64::from(self.exchanges()) + 2 * ranks.saturating_sub(lower)
-    }
-
-    fn waiting(&self) -> u64 {
-        let each = 2 * u64::from(self.exchanges()) + 8;
-        u64::from(self.place.ranks).saturating_mul(each)
-    }
-
-    fn interchangeable(&self, _rank: u32) -> bool {
-        false
+    fn extent(&self) -> Extent {
+        let (bits, ranks) = (self.bits(), self.place.ranks);
+        let power = self.lower() == ranks;
+        let exchanges = u64::from(self.exchanges());
+        let (lower, all) = (u64::from(self.lower()), u64::from(ranks));
+        Extent {
+            ranks,
+            sizes: [self.size >> bits, if power { self.size >> bits.min(1) } else { self.size }],
+            waiting: all.saturating_mul(2 * exchanges + 8),
+            messages: lower * exchanges + 2 * all.saturating_sub(lower),
+            busy: ranks,
+            interchangeable: false,
+        }
     }
 
     fn start(&self, rank: u32, _state: &mut u32) -> Release {

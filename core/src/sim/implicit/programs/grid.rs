@@ -1,7 +1,7 @@
 //! Grids of ranks: exchange of halos with the neighbours, and a sweep from one corner.
 
 use crate::goal::pattern::{Grid, Stencil, SweepStep};
-use crate::sim::implicit::{Program, Release, Transfer};
+use crate::sim::implicit::{Extent, Program, Release, Transfer};
 use crate::units::Picos;
 
 /// Exchange of messages with the neighbours.
@@ -24,24 +24,17 @@ impl Halo {
 impl Program for Halo {
     type State = ();
 
-    fn ranks(&self) -> u32 {
-        self.grid.ranks()
-    }
-
-    fn sizes(&self) -> [u64; 2] {
-        [self.size; 2]
-    }
-
-    fn messages(&self) -> u64 {
-        self.grid.messages(self.stencil)
-    }
-
-    fn waiting(&self) -> u64 {
-        self.messages().saturating_add(u64::from(self.ranks()).saturating_mul(4))
-    }
-
-    fn interchangeable(&self, _rank: u32) -> bool {
-        true
+    fn extent(&self) -> Extent {
+        let (ranks, messages) = (self.grid.ranks(), self.grid.messages(self.stencil));
+        let waiting = messages.saturating_add(u64::from(ranks).saturating_mul(4));
+        Extent {
+            ranks,
+            sizes: [self.size; 2],
+            waiting,
+            messages,
+            busy: ranks,
+            interchangeable: true,
+        }
     }
 
     fn start(&self, rank: u32, _state: &mut ()) -> Release {
@@ -94,28 +87,16 @@ impl Program for Sweep {
     /// Messages received.
     type State = u32;
 
-    fn ranks(&self) -> u32 {
-        self.grid.ranks()
-    }
-
-    fn sizes(&self) -> [u64; 2] {
-        [self.size; 2]
-    }
-
-    fn messages(&self) -> u64 {
-        self.grid.swept_messages()
-    }
-
-    fn waiting(&self) -> u64 {
-        u64::from(self.ranks()).saturating_mul(4)
-    }
-
-    fn busy(&self) -> u32 {
-        self.grid.front()
-    }
-
-    fn interchangeable(&self, _rank: u32) -> bool {
-        true
+    fn extent(&self) -> Extent {
+        let ranks = self.grid.ranks();
+        Extent {
+            ranks,
+            sizes: [self.size; 2],
+            waiting: u64::from(ranks).saturating_mul(4),
+            messages: self.grid.swept_messages(),
+            busy: self.grid.front(),
+            interchangeable: true,
+        }
     }
 
     fn start(&self, rank: u32, _state: &mut u32) -> Release {

@@ -1,7 +1,7 @@
 //! Linear collectives: between one rank and all others, or between all.
 
 use super::place::Place;
-use crate::sim::implicit::{Program, Release, Transfer};
+use crate::sim::implicit::{Extent, Program, Release, Transfer};
 
 /// Direction and order of the messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -61,43 +61,19 @@ impl Program for Linear {
     /// Barrier: number of messages that rank 0 still waits for.
     type State = u32;
 
-    fn ranks(&self) -> u32 {
-        self.place.ranks
-    }
-
-    fn sizes(&self) -> [u64; 2] {
-        [self.size; 2]
-    }
-
-    fn messages(&self) -> u64 {
-        let each = match self.kind {
-            LinearKind::AllToAll | LinearKind::AllToAllByRank => self.place.ranks,
-            LinearKind::Barrier => 2,
-            _ => 1,
-        };
-        u64::from(self.others()).saturating_mul(each.into())
-    }
-
-    fn waiting(&self) -> u64 {
-        let (ranks, others) = (u64::from(self.place.ranks), u64::from(self.others()));
-        match self.kind {
+    fn extent(&self) -> Extent {
+        let (ranks, others) = (self.place.ranks, u64::from(self.others()));
+        let all = u64::from(ranks);
+        let (messages, waiting, busy) = match self.kind {
             LinearKind::AllToAll | LinearKind::AllToAllByRank => {
-                ranks.saturating_mul(others.saturating_add(2))
+                (all, all.saturating_mul(others.saturating_add(2)), ranks)
             }
-            _ => 3 * ranks,
-        }
-    }
-
-    fn busy(&self) -> u32 {
-        match self.kind {
-            LinearKind::AllToAll | LinearKind::AllToAllByRank => self.place.ranks,
             // One rank handles the messages of all others in turn.
-            _ => 2,
-        }
-    }
-
-    fn interchangeable(&self, _rank: u32) -> bool {
-        true
+            LinearKind::Barrier => (2, 3 * all, 2),
+            _ => (1, 3 * all, 2),
+        };
+        let messages = others.saturating_mul(messages);
+        Extent { ranks, sizes: [self.size; 2], waiting, messages, busy, interchangeable: true }
     }
 
     fn start(&self, rank: u32, state: &mut u32) -> Release {

@@ -77,13 +77,13 @@ impl PatternProgram {
         }
         let make = Maker { options, place: Place { ranks: options.ranks, root: options.root } };
         Ok(match pattern {
-            Pattern::BinomialBroadcast => make.tree(TreeKind::Binomial),
-            Pattern::BinomialReduce => make.reduction(),
-            Pattern::BinaryBroadcast => make.tree(TreeKind::Binary),
-            Pattern::Gather => make.linear(LinearKind::Gather),
-            Pattern::Scatter => make.linear(LinearKind::Scatter),
-            Pattern::LinearBarrier => make.linear(LinearKind::Barrier),
-            Pattern::AllToAll => make.linear(LinearKind::AllToAll),
+            Pattern::BinomialBroadcast => Some(make.tree(TreeKind::Binomial)),
+            Pattern::BinomialReduce => Some(make.reduction()),
+            Pattern::BinaryBroadcast => Some(make.tree(TreeKind::Binary)),
+            Pattern::Gather => Some(make.linear(LinearKind::Gather)),
+            Pattern::Scatter => Some(make.linear(LinearKind::Scatter)),
+            Pattern::LinearBarrier => Some(make.linear(LinearKind::Barrier)),
+            Pattern::AllToAll => Some(make.linear(LinearKind::AllToAll)),
             Pattern::PipelinedRing => make.ring(RingKind::Pipelined),
             Pattern::PipelinedRingBlocking => make.ring(RingKind::PipelinedBlocking),
             Pattern::DoubleRing => make.ring(RingKind::Double),
@@ -128,27 +128,24 @@ struct Maker {
 }
 
 impl Maker {
-    #[allow(clippy::unnecessary_wraps, reason = "as the other makers")]
-    const fn tree(&self, kind: TreeKind) -> Option<PatternProgram> {
+    const fn tree(&self, kind: TreeKind) -> PatternProgram {
         let Self { place, options } = self;
-        Some(PatternProgram::Tree(Tree { kind, place: *place, size: options.size }))
+        PatternProgram::Tree(Tree { kind, place: *place, size: options.size })
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "as the other makers")]
-    const fn reduction(&self) -> Option<PatternProgram> {
+    const fn reduction(&self) -> PatternProgram {
         let Self { place, options } = self;
-        Some(PatternProgram::Reduction(Reduction { place: *place, size: options.size }))
+        PatternProgram::Reduction(Reduction { place: *place, size: options.size })
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "as the other makers")]
-    const fn linear(&self, kind: LinearKind) -> Option<PatternProgram> {
+    const fn linear(&self, kind: LinearKind) -> PatternProgram {
         let Self { place, options } = self;
         let size = if matches!(kind, LinearKind::Barrier) { 1 } else { options.size };
         let window = match (kind, options.window) {
             (LinearKind::Outcast | LinearKind::AllToAllByRank, Some(window)) => window,
             _ => u32::MAX,
         };
-        Some(PatternProgram::Linear(Linear { kind, place: *place, size, window }))
+        PatternProgram::Linear(Linear { kind, place: *place, size, window })
     }
 
     fn ring(&self, kind: RingKind) -> Option<PatternProgram> {
@@ -192,18 +189,16 @@ impl Maker {
         };
         let halves = match (collective, algorithm) {
             (Collective::Broadcast, Algorithm::BinomialTree) => {
-                return self.tree(TreeKind::Binomial);
+                return Some(self.tree(TreeKind::Binomial));
             }
-            (Collective::Reduce, Algorithm::BinomialTree) => {
-                return self.reduction();
-            }
+            (Collective::Reduce, Algorithm::BinomialTree) => return Some(self.reduction()),
             (Collective::Broadcast | Collective::Outcast, _) => {
-                return self.linear(LinearKind::Outcast);
+                return Some(self.linear(LinearKind::Outcast));
             }
             (Collective::Reduce | Collective::Incast, _) => {
-                return self.linear(LinearKind::Incast);
+                return Some(self.linear(LinearKind::Incast));
             }
-            (Collective::AllToAll, _) => return self.linear(LinearKind::AllToAllByRank),
+            (Collective::AllToAll, _) => return Some(self.linear(LinearKind::AllToAllByRank)),
             (Collective::ReduceScatter, _) => [Some(first), None],
             (Collective::Allgather, _) => [Some(second), None],
             (Collective::Allreduce, _) => [Some(first), Some(second)],

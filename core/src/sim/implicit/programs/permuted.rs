@@ -1,7 +1,7 @@
 //! Permutations: each rank sends a message to one other, and receives one.
 
 use crate::goal::pattern::Permutation;
-use crate::sim::implicit::{Program, Release, Transfer};
+use crate::sim::implicit::{Extent, Program, Release, Transfer};
 
 /// One message from each rank to another.
 #[derive(Clone, Copy, Debug)]
@@ -14,24 +14,11 @@ pub struct Permuted {
 impl Program for Permuted {
     type State = ();
 
-    fn ranks(&self) -> u32 {
-        self.ranks
-    }
-
-    fn sizes(&self) -> [u64; 2] {
-        [self.size; 2]
-    }
-
-    fn messages(&self) -> u64 {
-        if self.ranks > 1 { self.ranks.into() } else { 0 }
-    }
-
-    fn waiting(&self) -> u64 {
-        u64::from(self.ranks).saturating_mul(4)
-    }
-
-    fn interchangeable(&self, _rank: u32) -> bool {
-        true
+    fn extent(&self) -> Extent {
+        let (ranks, all) = (self.ranks, u64::from(self.ranks));
+        let messages = if ranks > 1 { all } else { 0 };
+        let (sizes, waiting) = ([self.size; 2], all.saturating_mul(4));
+        Extent { ranks, sizes, waiting, messages, busy: ranks, interchangeable: true }
     }
 
     fn start(&self, _rank: u32, _state: &mut ()) -> Release {

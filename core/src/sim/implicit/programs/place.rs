@@ -1,5 +1,7 @@
 //! Ranks of a pattern, and arithmetic on them.
 
+use crate::sim::implicit::Extent;
+
 /// Number of ranks and root of a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
@@ -8,6 +10,14 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Extent of a tree over all ranks, with a message of `size` bytes along each edge.
+    pub(super) fn tree(&self, size: u64) -> Extent {
+        let (ranks, all) = (self.ranks, u64::from(self.ranks));
+        let (waiting, messages) = (2 * all, all.saturating_sub(1));
+        let (sizes, busy) = ([size; 2], ranks);
+        Extent { ranks, sizes, waiting, messages, busy, interchangeable: true }
+    }
+
     /// Exchanges 0 and the root: converts a rank to its virtual rank and back.
     #[inline]
     pub(super) const fn swapped(&self, x: u32) -> u32 {

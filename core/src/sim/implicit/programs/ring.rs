@@ -1,7 +1,7 @@
 //! Rings: pipelined broadcast, and a message in each direction.
 
 use super::place::Place;
-use crate::sim::implicit::{Program, Release, Transfer};
+use crate::sim::implicit::{Extent, Program, Release, Transfer};
 
 /// Traffic around the ring.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -46,36 +46,22 @@ impl Ring {
 impl Program for Ring {
     type State = ();
 
-    fn ranks(&self) -> u32 {
-        self.place.ranks
-    }
-
-    fn sizes(&self) -> [u64; 2] {
-        let last = self.bytes(self.segments.saturating_sub(1));
-        let first = self.bytes(0);
-        [last.min(first), last.max(first)]
-    }
-
-    fn messages(&self) -> u64 {
-        let ranks = u64::from(self.place.ranks);
-        match self.kind {
-            RingKind::Double => 2 * ranks,
-            _ => ranks.saturating_sub(1).saturating_mul(self.segments.into()),
+    fn extent(&self) -> Extent {
+        let (ranks, all) = (self.place.ranks, u64::from(self.place.ranks));
+        let (first, last) = (self.bytes(0), self.bytes(self.segments.saturating_sub(1)));
+        let segments = u64::from(self.segments);
+        let (messages, travelling) = match self.kind {
+            RingKind::Double => (2 * all, 2),
+            _ => (all.saturating_sub(1).saturating_mul(segments), self.segments),
+        };
+        Extent {
+            ranks,
+            sizes: [last.min(first), last.max(first)],
+            waiting: all.saturating_mul(segments.saturating_mul(2).saturating_add(4)),
+            messages,
+            busy: travelling.min(ranks),
+            interchangeable: false,
         }
-    }
-
-    fn waiting(&self) -> u64 {
-        let each = u64::from(self.segments).saturating_mul(2).saturating_add(4);
-        u64::from(self.place.ranks).saturating_mul(each)
-    }
-
-    fn busy(&self) -> u32 {
-        let travelling = if self.kind == RingKind::Double { 2 } else { self.segments };
-        travelling.min(self.place.ranks)
-    }
-
-    fn interchangeable(&self, _rank: u32) -> bool {
-        false
     }
 
     fn start(&self, rank: u32, _state: &mut ()) -> Release {

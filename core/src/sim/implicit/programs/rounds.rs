@@ -2,7 +2,7 @@
 //! halving and doubling.
 
 use super::place::Place;
-use crate::sim::implicit::{Program, Release, Transfer};
+use crate::sim::implicit::{Extent, Program, Release, Transfer};
 use crate::units::Picos;
 
 /// Partner and size of the messages of a round.
@@ -87,29 +87,18 @@ impl Program for Rounds {
     /// Number of unfulfilled dependencies of the join.
     type State = u32;
 
-    fn ranks(&self) -> u32 {
-        self.place.ranks
-    }
-
-    fn sizes(&self) -> [u64; 2] {
-        let last = self.rounds.saturating_sub(1);
-        let ends = [self.bytes(0), self.bytes(last)];
-        [ends[0].min(ends[1]), ends[0].max(ends[1])]
-    }
-
-    fn messages(&self) -> u64 {
+    fn extent(&self) -> Extent {
+        let (ranks, rounds) = (self.place.ranks, u64::from(self.rounds));
+        let ends = [0, self.rounds.saturating_sub(1)].map(|round| self.bytes(round));
         let halves = self.halves.iter().flatten().count() as u64;
-        let rounds = u64::from(self.rounds).saturating_mul(halves);
-        u64::from(self.place.ranks).saturating_mul(rounds)
-    }
-
-    fn waiting(&self) -> u64 {
-        let each = u64::from(self.rounds).saturating_mul(4).saturating_add(4);
-        u64::from(self.place.ranks).saturating_mul(each)
-    }
-
-    fn interchangeable(&self, _rank: u32) -> bool {
-        false
+        Extent {
+            ranks,
+            sizes: [ends[0].min(ends[1]), ends[0].max(ends[1])],
+            waiting: u64::from(ranks).saturating_mul(rounds.saturating_mul(4).saturating_add(4)),
+            messages: u64::from(ranks).saturating_mul(rounds.saturating_mul(halves)),
+            busy: ranks,
+            interchangeable: false,
+        }
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! Trees: binomial broadcast and reduction, binary broadcast.
 
 use super::place::Place;
-use crate::sim::implicit::{Program, Release, Transfer};
+use crate::sim::implicit::{Extent, Program, Release, Transfer};
 
 /// Kind of a tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -63,24 +63,8 @@ impl Tree {
 impl Program for Tree {
     type State = ();
 
-    fn ranks(&self) -> u32 {
-        self.place.ranks
-    }
-
-    fn sizes(&self) -> [u64; 2] {
-        [self.size; 2]
-    }
-
-    fn messages(&self) -> u64 {
-        u64::from(self.place.ranks).saturating_sub(1)
-    }
-
-    fn waiting(&self) -> u64 {
-        2 * u64::from(self.place.ranks)
-    }
-
-    fn interchangeable(&self, _rank: u32) -> bool {
-        true
+    fn extent(&self) -> Extent {
+        self.place.tree(self.size)
     }
 
     #[inline]
@@ -114,24 +98,8 @@ impl Program for Reduction {
     /// Number of receives without a message.
     type State = u32;
 
-    fn ranks(&self) -> u32 {
-        self.place.ranks
-    }
-
-    fn sizes(&self) -> [u64; 2] {
-        [self.size; 2]
-    }
-
-    fn messages(&self) -> u64 {
-        u64::from(self.place.ranks).saturating_sub(1)
-    }
-
-    fn waiting(&self) -> u64 {
-        2 * u64::from(self.place.ranks)
-    }
-
-    fn interchangeable(&self, _rank: u32) -> bool {
-        true
+    fn extent(&self) -> Extent {
+        self.place.tree(self.size)
     }
 
     #[inline]
