@@ -5,6 +5,7 @@ use loggap_core::goal::binary::{NativeLookup, Reference};
 use loggap_core::goal::{DependsOn, Lookup, Op, OpIndex};
 
 use super::tags::{TagNumbers, with_number};
+use crate::sys::prefetch;
 use crate::trace::extrapolate::ExtrapolatedLookup;
 
 /// A program whose large tags are replaced by their numbers. A single type, so that the simulation
@@ -80,6 +81,18 @@ impl Lookup for NumberedLookup<'_> {
         match self {
             Self::File(file, _) => file.roots(rank, tell),
             Self::Extrapolated(program) => program.roots(rank, tell),
+        }
+    }
+
+    #[inline]
+    fn fetch<T>(place: &T) {
+        prefetch::fetch(place);
+    }
+
+    #[inline]
+    fn fetch_rank(&self, rank: u32) {
+        if let Self::Extrapolated(program) = self {
+            program.fetch_rank(rank);
         }
     }
 }
