@@ -85,6 +85,11 @@ impl<'m, T: Default> Checked<'m, T> {
     }
 
     #[inline]
+    pub(super) fn get(&self, index: u32) -> Option<&T> {
+        self.all.get(index as usize)
+    }
+
+    #[inline]
     pub(super) fn at_mut(&mut self, index: u32) -> &mut T {
         debug_assert!((index as usize) < self.all.len(), "no element {index}");
         self.all.get_mut(index as usize).unwrap_or_else(|| {

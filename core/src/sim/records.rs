@@ -57,6 +57,12 @@ impl<'m> Records<'m> {
         self.all.at(index)
     }
 
+    /// The record at an index, if there is one.
+    #[inline]
+    pub(super) fn get(&self, index: u32) -> Option<&Record> {
+        self.all.get(index)
+    }
+
     #[inline]
     pub(super) fn at_mut(&mut self, index: u32) -> &mut Record {
         self.all.at_mut(index)

@@ -5,6 +5,7 @@ use loggap_core::goal::binary::{NativeLookup, Reference};
 use loggap_core::goal::{DependsOn, Lookup, Op, OpIndex};
 
 use super::tags::{TagNumbers, with_number};
+use crate::sys::prefetch;
 use crate::trace::extrapolate::ExtrapolatedLookup;
 
 /// A program whose large tags are replaced by their numbers. A single type, so that the simulation
@@ -51,5 +52,17 @@ impl Lookup for NumberedLookup<'_> {
 
     fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {
         forward!(self, program => program.roots(rank, tell))
+    }
+
+    #[inline]
+    fn fetch<T>(place: &T) {
+        prefetch::fetch(place);
+    }
+
+    #[inline]
+    fn fetch_rank(&self, rank: u32) {
+        if let Self::Extrapolated(program) = self {
+            program.fetch_rank(rank);
+        }
     }
 }

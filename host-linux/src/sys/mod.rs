@@ -13,6 +13,7 @@ pub(crate) mod packet;
 pub(crate) mod pages;
 pub(crate) mod pass;
 pub(crate) mod path;
+pub(crate) mod prefetch;
 pub(crate) mod ring;
 pub(crate) mod socket;
 #[cfg(feature = "verbs")]

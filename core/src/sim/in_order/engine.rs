@@ -32,6 +32,8 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
     events: u64,
     /// The ranks that the event touches: its own, and at most one other.
     pub(super) touched: [Touched; 2],
+    /// Record that may be that of the next event.
+    pub(super) soon: u32,
     started: bool,
 }
 
@@ -80,6 +82,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             settings,
             events: 0,
             touched: [Touched::default(); 2],
+            soon: NONE,
             started: false,
         }
     }
@@ -144,6 +147,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         match due {
             Due::Event(Entry { index: rank, .. }) => match self.ranks.candidate(rank) {
                 Some(next) => {
+                    self.fetch_events();
                     Touched::note(&mut self.touched, rank);
                     self.execute(rank, next).map_err(|error| error.on(rank))?;
                     self.release_touched()?;
@@ -151,6 +155,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
                 None => self.order.queue.drop(rank),
             },
             Due::Arrival(Entry { index: message, .. }) => {
+                self.fetch_arrivals(message);
                 let rank = self.arrive(message);
                 self.refresh(rank);
             }

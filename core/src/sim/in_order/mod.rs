@@ -4,6 +4,7 @@ pub(super) mod clocks;
 pub(super) mod engine;
 mod event;
 mod execute;
+mod fetch;
 pub(super) mod order;
 mod pending;
 pub(super) mod rank;

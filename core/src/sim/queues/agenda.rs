@@ -48,6 +48,12 @@ impl<'m> Agenda<'m> {
         next.filter(|_| self.ringed + self.heaped > 0).copied()
     }
 
+    /// Entries of the heap of which one comes after its first.
+    #[inline]
+    pub(in crate::sim) fn seconds(&self) -> &[Entry] {
+        self.heap.get(1..self.heaped.min(5)).unwrap_or_default()
+    }
+
     /// True if the least entry is in the ring.
     #[inline]
     fn is_ring_next(&self) -> bool {

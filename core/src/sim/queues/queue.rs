@@ -66,6 +66,12 @@ impl<'m> Queue<'m> {
         self.agenda.first()
     }
 
+    /// See [`Agenda::seconds`].
+    #[inline]
+    pub(in crate::sim) fn seconds(&self) -> &[Entry] {
+        self.agenda.seconds()
+    }
+
     /// Sets a rank's entry.
     #[inline]
     pub(in crate::sim) fn set(&mut self, entry: Entry) {

@@ -259,6 +259,23 @@ impl<F: Lookup> Storage for Streamed<'_, F> {
     }
 
     #[inline]
+    fn fetch<T>(place: &T) {
+        F::fetch(place);
+    }
+
+    #[inline]
+    fn fetch_rank(&self, rank: u32) {
+        self.file.fetch_rank(rank);
+    }
+
+    #[inline]
+    fn fetch_op(&self, record: &Record) {
+        if let Some(word) = self.released.get((record.next / u64::BITS) as usize) {
+            F::fetch(word);
+        }
+    }
+
+    #[inline]
     fn check(&self) -> Result<(), SimError> {
         self.stopped.map_or(Ok(()), Err)
     }

@@ -10,6 +10,7 @@ use loggap_core::goal::{DependsOn, Lookup, Op, OpIndex};
 use super::Extrapolation;
 use super::expansion::Expansion;
 use super::sequence::{Link, PlacedCall, Sequence};
+use crate::sys::prefetch;
 
 /// Operations of collectives that are kept together; beyond, all are made again when they are asked
 /// for.
@@ -275,5 +276,12 @@ impl Lookup for ExtrapolatedLookup<'_> {
             first.for_each(|at| tell(begin + at));
         }
         Some(())
+    }
+
+    #[inline]
+    fn fetch_rank(&self, rank: u32) {
+        if let Some(cursor) = self.under_way.cursors.get(rank as usize) {
+            prefetch::fetch(cursor);
+        }
     }
 }
