@@ -205,8 +205,9 @@ mod tests {
     /// ring was used.
     fn compare(ring: usize, late: u64) -> usize {
         let mut random = Random::new(7);
-        let (mut heap, mut ring) = (vec![Entry::default(); PLACES], vec![Entry::default(); ring]);
-        let mut agenda = Agenda::new(&mut heap, &mut ring);
+        let (mut heap, mut in_order) =
+            (vec![Entry::default(); PLACES], vec![Entry::default(); ring]);
+        let mut agenda = Agenda::new(&mut heap, &mut in_order);
         let mut places = [usize::MAX; PLACES];
         let mut keys = [None; PLACES];
         let mut expected = BTreeSet::new();
@@ -218,7 +219,10 @@ mod tests {
             match random.below(3) {
                 0 => {
                     if let Some(first) = agenda.first() {
+                        let seconds = agenda.seconds().to_vec();
                         agenda.remove_first(&mut moved);
+                        let second = agenda.first().filter(|_| ring == 0);
+                        assert!(second.is_none_or(|second| seconds.contains(&second)));
                         places[first.index as usize] = usize::MAX;
                         expected.remove(&keys[first.index as usize].take().unwrap());
                     }
