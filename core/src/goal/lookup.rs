@@ -39,11 +39,11 @@ pub trait Lookup: Copy {
     /// Calls `tell` with each operation of `rank` that has no dependencies, in ascending order.
     fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()>;
 
-    /// Fetches `place`, which is used soon, into the processor's cache, where the host can.
+    /// Reads `place`, which is used soon, into the processor's cache, where the host can.
     #[inline]
-    fn fetch<T>(_place: &T) {}
+    fn prefetch<T>(_place: &T) {}
 
-    /// As [`Lookup::fetch`], for what lookups on `rank` need.
+    /// As [`Lookup::prefetch`], for what lookups on `rank` need.
     #[inline]
-    fn fetch_rank(&self, _rank: u32) {}
+    fn prefetch_rank(&self, _rank: u32) {}
 }

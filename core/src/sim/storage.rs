@@ -58,17 +58,20 @@ pub trait Storage {
     #[inline]
     fn retire(&mut self, _records: &mut Records<'_>, _op: u32) {}
 
-    /// Fetches `place`, which is used soon, into the processor's cache, where the host can.
-    #[inline]
-    fn fetch<T>(_place: &T) {}
+    /// True if it prefetches: the three calls below do something.
+    const PREFETCHES: bool = false;
 
-    /// As [`Storage::fetch`], for what is kept of `rank`.
+    /// Reads `place`, which is used soon, into the processor's cache, where the host can.
     #[inline]
-    fn fetch_rank(&self, _rank: u32) {}
+    fn prefetch<T>(_place: &T) {}
 
-    /// As [`Storage::fetch`], for what is kept of an operation, by its record.
+    /// As [`Storage::prefetch`], for what is kept of `rank`.
     #[inline]
-    fn fetch_op(&self, _record: &Record) {}
+    fn prefetch_rank(&self, _rank: u32) {}
+
+    /// As [`Storage::prefetch`], for what is kept of an operation, by its record.
+    #[inline]
+    fn prefetch_op(&self, _record: &Record) {}
 
     /// Reports an error that occurred in `satisfy` or `roots`.
     ///

@@ -55,14 +55,14 @@ impl Lookup for NumberedLookup<'_> {
     }
 
     #[inline]
-    fn fetch<T>(place: &T) {
-        prefetch::fetch(place);
+    fn prefetch<T>(place: &T) {
+        prefetch::prefetch(place);
     }
 
     #[inline]
-    fn fetch_rank(&self, rank: u32) {
+    fn prefetch_rank(&self, rank: u32) {
         if let Self::Extrapolated(program) = self {
-            program.fetch_rank(rank);
+            program.prefetch_rank(rank);
         }
     }
 }

@@ -239,7 +239,9 @@ impl Batch<'_> {
             // With the number of messages in flight that fit, as a multiple of the usual number.
             let memory = || Ok((OwnedMemory::new(&copy).map_err(LoadError::Pages)?, 1));
             self.on_threads(threads, kept, points, memory, |(memory, times), job| {
-                let completed = with_more_memory(times, |times| {
+                // What one point needs, but does not fit, is not asked for another.
+                let mut own = *times;
+                let completed = with_more_memory(&mut own, |times| {
                     let needed = each(times).saturating_mul(threads as u64).saturating_add(kept);
                     if needed > allowed {
                         return Ok(Err(LoadError::Memory { needed, allowed }.into()));
@@ -249,6 +251,9 @@ impl Batch<'_> {
                     let outcome = InOrder { job, times, watch: &|_| {} }.run(schedule, needs)?;
                     Ok(Completed::of(outcome))
                 });
+                if let Ok(Ok(_)) = &completed {
+                    *times = own;
+                }
                 completed.map(Some)
             })
         })?

@@ -1,9 +1,9 @@
-//! Reads ahead into the processor's cache.
+//! Prefetching into the processor's cache.
 
-/// Fetches a place in memory, which is used soon, into all caches.
+/// Reads the line of the first byte of `place` into all caches, on x86-64; elsewhere nothing.
 #[inline]
 #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "x86-64 only"))]
-pub(crate) fn fetch<T>(place: &T) {
+pub(crate) fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has SSE; a prefetch does not change memory.
     unsafe {

@@ -147,7 +147,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         match due {
             Due::Event(Entry { index: rank, .. }) => match self.ranks.candidate(rank) {
                 Some(next) => {
-                    self.fetch_events();
+                    self.prefetch_events();
                     Touched::note(&mut self.touched, rank);
                     self.execute(rank, next).map_err(|error| error.on(rank))?;
                     self.release_touched()?;
@@ -155,7 +155,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
                 None => self.order.queue.drop(rank),
             },
             Due::Arrival(Entry { index: message, .. }) => {
-                self.fetch_arrivals(message);
+                self.prefetch_arrivals(message);
                 let rank = self.arrive(message);
                 self.refresh(rank);
             }

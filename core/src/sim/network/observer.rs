@@ -22,7 +22,7 @@ pub struct FlowRate {
 
 /// Observer that is called when the rate or the bottleneck of a flow changes. For a flow that never
 /// has a bottleneck it is called only at the end.
-pub trait FlowObserver: fmt::Debug {
+pub trait FlowObserver: fmt::Debug + Send {
     /// Called when the rate of a flow changes.
     fn changed(&mut self, flow: &FlowRate);
 }

@@ -48,10 +48,10 @@ impl<'m> Agenda<'m> {
         next.filter(|_| self.ringed + self.heaped > 0).copied()
     }
 
-    /// Entries of the heap of which one comes after its first.
+    /// Children of the heap's root: the next entry of the heap is among them.
     #[inline]
-    pub(in crate::sim) fn seconds(&self) -> &[Entry] {
-        self.heap.get(1..self.heaped.min(5)).unwrap_or_default()
+    pub(in crate::sim) fn after_root(&self) -> &[Entry] {
+        self.heap.get(1..self.heaped.min(1 + array_heap::WIDTH)).unwrap_or_default()
     }
 
     /// True if the least entry is in the ring.
@@ -219,10 +219,10 @@ mod tests {
             match random.below(3) {
                 0 => {
                     if let Some(first) = agenda.first() {
-                        let seconds = agenda.seconds().to_vec();
+                        let children = agenda.after_root().to_vec();
                         agenda.remove_first(&mut moved);
                         let second = agenda.first().filter(|_| ring == 0);
-                        assert!(second.is_none_or(|second| seconds.contains(&second)));
+                        assert!(second.is_none_or(|second| children.contains(&second)));
                         places[first.index as usize] = usize::MAX;
                         expected.remove(&keys[first.index as usize].take().unwrap());
                     }

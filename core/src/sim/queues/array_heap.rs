@@ -1,7 +1,7 @@
 //! Four-ary heap in lent memory.
 
 /// Children of a node.
-const WIDTH: usize = 4;
+pub(in crate::sim) const WIDTH: usize = 4;
 
 /// Order of the elements of a heap.
 pub(in crate::sim) trait Precedes: Copy {

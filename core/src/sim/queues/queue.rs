@@ -66,10 +66,10 @@ impl<'m> Queue<'m> {
         self.agenda.first()
     }
 
-    /// See [`Agenda::seconds`].
+    /// See [`Agenda::after_root`].
     #[inline]
-    pub(in crate::sim) fn seconds(&self) -> &[Entry] {
-        self.agenda.seconds()
+    pub(in crate::sim) fn after_root(&self) -> &[Entry] {
+        self.agenda.after_root()
     }
 
     /// Sets a rank's entry.

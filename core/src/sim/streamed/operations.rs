@@ -168,6 +168,8 @@ const fn unreadable(OpIndex { rank, op }: OpIndex) -> SimError {
 
 #[allow(private_interfaces, reason = "as of the trait")]
 impl<F: Lookup> Storage for Streamed<'_, F> {
+    const PREFETCHES: bool = true;
+
     fn most_records(&self) -> Option<u32> {
         Some(self.used)
     }
@@ -259,19 +261,19 @@ impl<F: Lookup> Storage for Streamed<'_, F> {
     }
 
     #[inline]
-    fn fetch<T>(place: &T) {
-        F::fetch(place);
+    fn prefetch<T>(place: &T) {
+        F::prefetch(place);
     }
 
     #[inline]
-    fn fetch_rank(&self, rank: u32) {
-        self.file.fetch_rank(rank);
+    fn prefetch_rank(&self, rank: u32) {
+        self.file.prefetch_rank(rank);
     }
 
     #[inline]
-    fn fetch_op(&self, record: &Record) {
+    fn prefetch_op(&self, record: &Record) {
         if let Some(word) = self.released.get((record.next / u64::BITS) as usize) {
-            F::fetch(word);
+            F::prefetch(word);
         }
     }
 

@@ -279,9 +279,9 @@ impl Lookup for ExtrapolatedLookup<'_> {
     }
 
     #[inline]
-    fn fetch_rank(&self, rank: u32) {
+    fn prefetch_rank(&self, rank: u32) {
         if let Some(cursor) = self.under_way.cursors.get(rank as usize) {
-            prefetch::fetch(cursor);
+            prefetch::prefetch(cursor);
         }
     }
 }

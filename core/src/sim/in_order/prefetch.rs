@@ -1,4 +1,4 @@
-//! Fetches what the next events need into the processor's cache, where the storage does so.
+//! Prefetches what the next events need, where the storage does so.
 //!
 //! Each event is of another rank, whose state and records are far from those of the last one in
 //! memory. With many ranks, whose states do not fit into the second cache, a run would wait for
@@ -12,17 +12,20 @@ use crate::sim::record::NONE;
 use crate::sim::storage::Storage;
 
 impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// Fetches what events of the ranks need one of which comes next: first the states of all, then
-    /// the records of the earliest, then what its operation needs.
+    /// Prefetches for the ranks one of which has the next event: the states of all, the last record
+    /// of each list of the earliest, which leads to the first, and what its operation needs.
     #[inline]
-    pub(super) fn fetch_events(&mut self) {
+    pub(super) fn prefetch_events(&mut self) {
+        if !S::PREFETCHES || !self.ranks.single {
+            return;
+        }
         if let Some(record) = self.ranks.records.get(self.soon) {
-            self.storage.fetch_op(record);
+            self.storage.prefetch_op(record);
         }
         let mut first: Option<&Entry> = None;
-        for entry in self.order.queue.seconds() {
-            S::fetch(self.ranks.rank(entry.index));
-            self.storage.fetch_rank(entry.index);
+        for entry in self.order.queue.after_root() {
+            S::prefetch(self.ranks.rank(entry.index));
+            self.storage.prefetch_rank(entry.index);
             if first.is_none_or(|first| entry.before(first)) {
                 first = Some(entry);
             }
@@ -30,22 +33,26 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         self.soon = NONE;
         for last in first.map_or([NONE; 5], |first| self.ranks.rank(first.index).lists) {
             if let Some(record) = self.ranks.records.get(last) {
-                S::fetch(record);
+                S::prefetch(record);
                 self.soon = last;
             }
         }
     }
 
-    /// Fetches what the message needs that arrives behind `message`, and the message behind that.
+    /// Prefetches the receiver of the message that arrives after `message` in a flat network, and
+    /// the message after that.
     #[inline]
-    pub(super) fn fetch_arrivals(&self, message: u32) {
+    pub(super) fn prefetch_arrivals(&self, message: u32) {
+        if !S::PREFETCHES || W::SHARED {
+            return;
+        }
         let records = &self.ranks.records;
         let Some(second) = records.get(records.at(message).link) else { return };
         if let Some(state) = self.ranks.states.get(second.peer) {
-            S::fetch(state);
+            S::prefetch(state);
         }
         if let Some(third) = records.get(second.link) {
-            S::fetch(third);
+            S::prefetch(third);
         }
     }
 }
