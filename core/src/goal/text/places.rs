@@ -70,8 +70,7 @@ pub struct LabelUse {
 }
 
 /// Reports every label of the surveyed `text` that no dependency names, in the order of ranks and
-/// operations. `uses` needs an element for each operation of the
-/// largest rank.
+/// operations. `uses` needs an element for each operation of the largest rank.
 ///
 /// # Errors
 ///

@@ -359,6 +359,20 @@ fn operations_are_found_in_the_text() {
 }
 
 #[test]
+fn labels_that_nothing_names_are_found() {
+    let mut found = vec![];
+    let mut uses = [LabelUse::default(); 2];
+    let survey = Survey::of(PLACES).unwrap();
+    with_memory(&survey, |memory| {
+        unused_labels(PLACES, &survey, memory, &mut uses, |unused| found.push(unused))
+    })
+    .unwrap();
+    let names: Vec<_> =
+        found.iter().map(|u| (u.rank, u.op, u.label.unwrap().to_string())).collect();
+    assert_eq!(names, [(0, 1, "l2".to_string()), (1, 1, "y".to_string())]);
+}
+
+#[test]
 fn a_text_cut_between_blocks_has_the_survey_of_the_whole_and_is_read_in_parts() {
     let text = b"num_ranks 3\nrank 0 {\na: calc 1\n}\n/*\nrank 7 {\n*/\nrank 1 {\n}\nrank 2 {\n\
         b: calc 2\nc: send 1b to 0\nc requires b\n}\n// }\n";

@@ -395,6 +395,18 @@ fn a_ring_on_a_torus_meets_nobody_but_a_shift_does() {
 }
 
 #[test]
+fn a_torus_of_one_dimension_is_a_ring() {
+    let ring = Topology::parse("torus:16", 16).unwrap();
+    assert_eq!(ring.links_there_are(), 2 * 16 + 16 * 2);
+    let shift = |by: u32| -> Vec<Sent> {
+        (0..16).map(|host| (0, host, (host + by) % 16, 5_000_000)).collect()
+    };
+    for (by, flows_of_a_link) in [(1, 1), (3, 3), (7, 7), (15, 1), (13, 3)] {
+        assert_eq!(ends(&ring, &shift(by)), [flows_of_a_link * 5_000_000; 16], "by {by}");
+    }
+}
+
+#[test]
 fn max_min_is_fair_to_a_flow_over_two_links() {
     // Link 0 out has flows to 1 and 2; link 2 in has flows from 0, 3 and 4.
     let topology = Topology::star(5).unwrap();
