@@ -12,7 +12,8 @@ macro_rules! patterns {
         @mpi
         $($collective:ident = $mpi_name:literal, $mpi_alias:literal, $mpi_help:literal;)*
     ) => {
-        /// A communication pattern.
+        /// A communication pattern. Behind each semicolon: the options that it uses besides ranks
+        /// and size.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         pub enum Pattern {
@@ -21,7 +22,8 @@ macro_rules! patterns {
             Mpi(Collective),
         }
 
-        /// A collective of Schedgen 2.
+        /// A collective of Schedgen 2. Behind each semicolon: the options that it uses besides ranks
+        /// and size.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         pub enum Collective {
