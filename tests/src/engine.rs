@@ -192,7 +192,7 @@ fn in_windows<N: Noise + Clone + Send, O: Observer + Send>(
     Ok((outcome, ended.into_observers().collect()))
 }
 
-fn note(outcome: &mut Outcome, left: &Unfinished) {
+pub(crate) fn note(outcome: &mut Outcome, left: &Unfinished) {
     match *left {
         Unfinished::Unreceived { rank, from, tag, .. } => {
             outcome.unexpected.push((rank as usize, from as usize, tag));

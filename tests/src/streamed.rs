@@ -1,6 +1,7 @@
 //! Runs of schedules that are read while they run, from a file of either binary form.
 
 use core::convert::Infallible;
+use core::sync::atomic::AtomicU32;
 use std::fs;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -14,8 +15,12 @@ use loggap::simulation::{Limit, LoadError, NetworkPlan, OwnedMemory, RunError, s
 use loggap_core::goal::binary::{
     EdgeSpan, LookupMemory, Native, NativeWriter, Reference, ReferenceWriter,
 };
-use loggap_core::goal::{Edge, Lookup, Output, RankMemory, RankNode};
-use loggap_core::sim::streamed::{Builder, Memory, Requirements};
+use loggap_core::goal::{Edge, Lookup, Output, RankMemory, RankNode, Sink};
+use loggap_core::sim::implicit::RankRange;
+use loggap_core::sim::mail::{Block, CHUNK, ChunkList, Chunks};
+use loggap_core::sim::streamed::{
+    Builder, GivenUp, Mail, Memory, Message, Outbox, Part, Requirements,
+};
 use loggap_core::sim::{
     Engine, Finished, MessageKind, NoNoise, Noise, Observed, Observer, Parameters, Sent, Settings,
     Silent, SimError, Survey,
@@ -199,6 +204,106 @@ fn events<'m>(
     let finished = engine.run_some(turns)?.expect("a bounded number of turns");
     engine.unfinished(|_| {});
     Ok(finished.events)
+}
+
+/// Runs `program` from a file, in parts of 2^`shift` ranks; or why that was given up.
+///
+/// # Errors
+///
+/// What it stopped with.
+pub fn run_in_parts(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: impl Noise + Copy,
+    shift: u32,
+) -> Result<Result<Outcome, GivenUp>, SimError> {
+    let sets = engine::sets(settings);
+    let (parameters, settings) = (sets.parameters().unwrap(), engine::settings(settings));
+    let bytes = bytes(program, Form::Native).unwrap();
+    let view = Native::open(&bytes).unwrap();
+    let spans = &mut vec![EdgeSpan::default(); view.spans() as usize];
+    let firsts = &mut vec![7; program.ranks.len() + 1];
+    let file = view.lookup(LookupMemory { spans, firsts }).unwrap();
+    let ranks = program.ranks.len() as u32;
+    let count = ranks.div_ceil(1 << shift);
+    let own = |index: u32| index << shift..((index + 1) << shift).min(ranks);
+    let needs: Vec<_> = (0..count)
+        .map(|index| {
+            let mut survey = Survey::default();
+            Sink::ranks(&mut survey, own(index).len() as u32).unwrap();
+            own(index).for_each(|rank| feed(program, rank, &mut survey).unwrap());
+            // Messages of others have records, too.
+            let records = 2 * program.ops() as u64;
+            let mut needs = Requirements::of(&survey, settings, records).unwrap();
+            needs.simulation.records = records as usize;
+            needs.in_part()
+        })
+        .collect();
+    let mut memory: Vec<_> = (needs.iter())
+        .map(|needs| {
+            let simulation = OwnedMemory::new(&needs.simulation).unwrap();
+            (simulation, vec![7; needs.buckets], vec![7; needs.released])
+        })
+        .collect();
+    let mut parts = Vec::new();
+    for (index, (needs, (simulation, buckets, released))) in (0..).zip(needs.iter().zip(&mut memory))
+    {
+        let memory = Memory { simulation: simulation.lend(), buckets, released };
+        let mut builder = Builder::new(memory, *needs).unwrap();
+        builder.part(ranks, own(index)).unwrap();
+        own(index).for_each(|rank| feed(program, rank, &mut builder).unwrap());
+        let schedule = builder.finish(file).unwrap();
+        let range = RankRange { index, shift, block: Block::ALL };
+        match Part::new(schedule, parameters, settings, noise, range) {
+            Ok(part) => parts.push(part),
+            Err(why) => return Ok(Err(why)),
+        }
+    }
+    let chunks = 64;
+    let messages: Vec<_> = (0..chunks * CHUNK).map(|_| Message::default()).collect();
+    let before: Vec<_> = (0..chunks).map(|_| AtomicU32::default()).collect();
+    let chains = [(); 2].map(|()| (0..count).map(|_| ChunkList::default()).collect::<Vec<_>>());
+    let mut mails =
+        chains.each_ref().map(|chains| Mail::new(&messages, &before, chains, count as usize));
+    let (mut window, mut chunks) = (0, Chunks::new(0, chunks));
+    loop {
+        let [inbox, sending] = mails;
+        let mut outbox = Outbox::new(sending, 0, chunks);
+        for (index, part) in (0..).zip(&mut parts) {
+            if part.next_window().is_some_and(|due| due <= window) || inbox.any(index) {
+                part.run_window(window, &inbox, &mut outbox)?;
+            }
+        }
+        if let Some(why) = parts.iter().find_map(Part::given_up) {
+            return Ok(Err(why));
+        }
+        mails.reverse();
+        let sent = outbox.sent();
+        chunks = outbox.into_chunks();
+        let due = parts.iter().filter_map(Part::next_window).min();
+        window = match due {
+            _ if sent > 0 => window + 1,
+            Some(due) => due.max(window + 1),
+            None => break,
+        };
+    }
+    let mut outcome = Outcome::default();
+    for part in &mut parts {
+        outcome.finish.extend(part.finishes().map(|time| time.0));
+        outcome.events += part.finished()?.events;
+        part.unfinished(|left| engine::note(&mut outcome, &left));
+    }
+    Ok(Ok(outcome))
+}
+
+/// Writes a rank of `program` into `sink`.
+fn feed<S: Sink>(program: &Program, rank: u32, sink: &mut S) -> Result<(), S::Error> {
+    let program = &program.ranks[rank as usize];
+    sink.begin_rank(rank)?;
+    for op in &program.ops {
+        sink.op(*op)?;
+    }
+    sink.end_rank()
 }
 
 /// Whether a run failed because a lookup would take too long.

@@ -5,8 +5,9 @@ use loggap::simulation::RunError;
 use loggap_core::goal::{Op, OpKind};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
+use loggap_core::sim::streamed::GivenUp;
 use loggap_core::sim::{NoNoise, SimError};
-use loggap_core::units::{PerByte, Picos};
+use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
 use loggap_tests::command::{assert_refused, finish, loggap_process, refused, simulated};
 use loggap_tests::engine::{self, Function};
@@ -73,6 +74,40 @@ fn random_programs_are_the_same_from_a_file() {
         }
     }
     assert_eq!(compared, wanted);
+}
+
+#[test]
+fn random_programs_in_parts_of_the_ranks_are_the_same_or_given_up() {
+    let (mut compared, mut ties, mut other) = (0, 0, 0);
+    for seed in seeds(0..12_000) {
+        let mut random = Random::new(seed);
+        let messages = 10 << random.below(5);
+        let shape = Shape { ranks: 9, faults: 3, messages, ..Shape::PLAIN };
+        let program = program(&mut random, &shape);
+        let mut settings = Settings::random(&mut random);
+        if random.below(8) > 0 {
+            settings.receive = shadow::Receive::Hold;
+            let levels = settings.levels.iter_mut().flat_map(|level| &mut level.parameters);
+            for (_, set) in settings.parameters.iter_mut().chain(levels) {
+                set.eager_limit = Bytes(u64::MAX);
+            }
+        }
+        let noise = shadow::random_noise(&mut random).unwrap_or(&|_, _, _| 0);
+        let shift = u32::try_from(random.below(4)).unwrap();
+        let about = format!("seed {seed}, parts of 2^{shift}, {settings:?}");
+        match streamed::run_in_parts(&program, &settings, Function(noise), shift).unwrap() {
+            Ok(outcome) => {
+                let stored = engine::run(&program, &settings, Some(noise));
+                assert_eq!(outcome.common(), stored.common(), "{about}");
+                compared += 1;
+            }
+            Err(GivenUp::Tie) => ties += 1,
+            Err(GivenUp::Rendezvous | GivenUp::Unsuitable) => other += 1,
+        }
+    }
+    println!("{compared} compared, {ties} with ties, {other} for another driver");
+    assert!(compared > 2 * (ties + other), "{compared} {ties} {other}");
+    assert!(ties < compared / 100, "{ties} of {compared}");
 }
 
 #[test]

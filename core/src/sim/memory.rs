@@ -30,6 +30,10 @@ macro_rules! with_memory_parts {
             clock_heap: $crate::sim::Entry,
             /// Processor and interface of each operation, if one is above 255.
             units: u32,
+            /// Origins of operations and messages; where the ranks run in parts.
+            origins: $crate::sim::Origin,
+            /// Events that were executed last, a power of two; where the ranks run in parts.
+            history: $crate::sim::Ancestor,
             /// A time for each operation; with several processors or interfaces, or with overlap.
             times: u64,
             /// Time of each message's next attempt to be received, or the receive that it claims; with

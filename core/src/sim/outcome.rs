@@ -93,6 +93,12 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// Adds the result of other ranks, which come after these.
+    pub fn join(&mut self, other: &Self) {
+        self.add(other.last_rank, other.makespan);
+        self.events += other.events;
+    }
+
     /// Adds the finishing time of the next rank.
     pub(super) fn add(&mut self, rank: u32, finish: Picos) {
         if finish > self.makespan {

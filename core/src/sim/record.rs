@@ -147,7 +147,7 @@ const CLASS_SHIFT: u32 = 24;
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(super) enum Mark {
-    /// The operation has been released.
+    /// The operation has been released; in a streamed schedule: the send is complete.
     Started = 1 << 6,
     /// A posted receive claimed by a message, or the message that claims it; see
     /// [`super::pending`].

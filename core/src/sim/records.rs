@@ -1,8 +1,12 @@
 //! Records of a schedule, for the engine in global order.
 
+use core::cell::Cell;
+use core::cmp::Ordering;
+
 use super::hooks::MessageKind;
 use super::lent::Checked;
 use super::network::InFlight;
+use super::origin::{Ancestor, History, Origin};
 use super::queues::chain::Chain;
 use super::queues::queue::Entry;
 use super::rank::Units;
@@ -17,11 +21,76 @@ pub(super) struct Records<'m> {
     times: &'m mut [u64],
     /// [`Units::wide`] of each operation; empty if all fit into their records.
     units: &'m mut [u32],
+    /// Origins of operations and messages; empty where stamps order all.
+    origins: &'m mut [Origin],
+    /// Origin of what the present event creates.
+    pub(super) origin: Origin,
+    /// True if the order of two is not known that were created at one time.
+    pub(super) open_tie: Cell<bool>,
+    pub(super) history: History<'m>,
 }
 
 impl<'m> Records<'m> {
-    pub(super) fn new(all: &'m mut [Record], times: &'m mut [u64], units: &'m mut [u32]) -> Self {
-        Self { all: Checked::new(all), times, units }
+    pub(super) fn new(
+        all: &'m mut [Record],
+        times: &'m mut [u64],
+        units: &'m mut [u32],
+        origins: &'m mut [Origin],
+        history: &'m mut [Ancestor],
+    ) -> Self {
+        let (origin, open_tie) = (Origin::default(), Cell::new(false));
+        let history = History::new(history);
+        Self { all: Checked::new(all), times, units, origins, origin, open_tie, history }
+    }
+
+    /// Origin of an operation or message; where stamps order all, that of nothing.
+    #[inline]
+    pub(super) fn origin_of(&self, op: u32) -> Origin {
+        self.origins.get(op as usize).copied().unwrap_or_default()
+    }
+
+    /// Stores the origin of an operation or message, where it is needed.
+    #[inline]
+    pub(super) fn set_origin(&mut self, op: u32, origin: Origin) {
+        if let Some(place) = self.origins.get_mut(op as usize) {
+            *place = origin;
+        }
+    }
+
+    /// Notes that an operation or message was created by the present event.
+    #[inline]
+    pub(super) fn stamp(&mut self, op: u32, now: u64, seq: u32) {
+        let record = self.at_mut(op);
+        record.created = now;
+        record.seq = seq;
+        self.set_origin(op, self.origin);
+    }
+
+    /// True if an operation or message was created before another one on its rank.
+    #[inline]
+    pub(super) fn is_older(&self, op: u32, other: u32) -> bool {
+        let (one, two) = (self.at(op), self.at(other));
+        if self.origins.is_empty() || one.created != two.created {
+            return one.stamp() < two.stamp();
+        }
+        let order = self.history.compare(self.ancestor(op), self.ancestor(other));
+        self.open_tie.set(self.open_tie.get() || order.is_none());
+        order.is_some_and(Ordering::is_lt)
+    }
+
+    /// An operation or message, as the history has it when it is executed.
+    #[inline]
+    fn ancestor(&self, op: u32) -> Ancestor {
+        let &Record { created, seq, .. } = self.at(op);
+        let Origin { by, creator, .. } = self.origin_of(op);
+        Ancestor { created, seq, by, creator }
+    }
+
+    /// Notes that an operation or message is executed on a rank.
+    #[inline]
+    pub(super) fn begin(&mut self, op: u32, rank: u32) {
+        let creator = self.history.add(self.ancestor(op));
+        self.origin = Origin { arrival: 0, by: rank, creator };
     }
 
     /// Processor and interface of an operation.
@@ -70,7 +139,7 @@ impl<'m> Records<'m> {
 
     /// Inserts a record into a list in stamp order; usually at the end.
     pub(super) fn insert_by_stamp(&mut self, last: &mut u32, index: u32) {
-        self.insert(last, index, |records, a, b| records.at(a).stamp() < records.at(b).stamp());
+        self.insert(last, index, |records, a, b| records.is_older(a, b));
     }
 }
 

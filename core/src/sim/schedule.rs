@@ -22,6 +22,8 @@ pub struct Schedule<'m, S = Stored<'m>> {
     pub(super) waiting: Waiting<'m>,
     pub(super) storage: S,
     pub(super) firsts: &'m [u32],
+    /// Rank of the first of them.
+    pub(super) first_rank: u32,
     /// Requirements of `memory`.
     pub(super) requirements: Requirements,
     pub(super) sends: u32,
@@ -78,7 +80,7 @@ impl<'m, S> Schedule<'m, S> {
         memory.clock_queues.fill(ClockQueue::default());
         memory.times.fill(0);
         memory.done.fill(0);
-        Self { memory, waiting, storage, firsts, requirements, sends }
+        Self { memory, waiting, storage, firsts, first_rank: 0, requirements, sends }
     }
 
     /// Index of each rank's first operation in the whole schedule, as observers see it, then the

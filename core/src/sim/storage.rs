@@ -48,7 +48,7 @@ pub trait Storage {
     /// True if an operation, by its index in the whole schedule, was released.
     fn is_released(&self, records: &Records<'_>, number: u32) -> bool;
 
-    /// Stores the sender in the record of an eager message, whose send is complete.
+    /// Stores in the record of an eager message that its send is complete, or the sender.
     fn note_sender(record: &mut Record, rank: u32);
 
     /// Rank that sent a message.

@@ -110,6 +110,8 @@ impl Survey {
             clock_queues: waited_for,
             clock_heap: waited_for,
             units: if self.cpu.max(self.nic) > u8::MAX.into() { size(self.ops)? } else { 0 },
+            origins: 0,
+            history: 0,
             times: if timed { size(self.ops)? } else { 0 },
             next_attempts: if several { size(self.ops)? } else { 0 },
             links: if timed { size(self.ops)? } else { 0 },

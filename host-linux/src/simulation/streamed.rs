@@ -17,7 +17,7 @@ pub type StreamedSchedule<'m> = Schedule<'m, Streamed<'m, NumberedLookup<'m>>>;
 
 /// Owner of the parts of [`Memory`] and [`LookupMemory`].
 #[derive(Debug)]
-struct Owned {
+pub(super) struct Owned {
     simulation: OwnedMemory,
     buckets: Pages<u32>,
     released: Pages<u64>,
@@ -27,7 +27,7 @@ struct Owned {
 
 impl Owned {
     /// Parts for a simulation, with room for `spans` of a file.
-    fn new(requirements: &Requirements, spans: u64) -> io::Result<Self> {
+    pub(super) fn new(requirements: &Requirements, spans: u64) -> io::Result<Self> {
         let spans = usize::try_from(spans).map_err(|_| io::ErrorKind::OutOfMemory)?;
         Ok(Self {
             simulation: OwnedMemory::new(&requirements.simulation)?,
@@ -38,7 +38,7 @@ impl Owned {
         })
     }
 
-    fn lend(&mut self) -> (Memory<'_>, LookupMemory<'_>) {
+    pub(super) fn lend(&mut self) -> (Memory<'_>, LookupMemory<'_>) {
         let Self { simulation, buckets, released, spans, first_spans } = self;
         let memory = Memory { simulation: simulation.lend(), buckets, released };
         (memory, LookupMemory { spans, firsts: first_spans })
@@ -175,7 +175,7 @@ pub fn stream_extrapolated<T>(
             .feed_numbered(&mut Hints::noting(limit.hints, &mut Survey::default()))
             .map_err(|error| refused(error.into()))?;
     }
-    let under_way = UnderWay::new(program).map_err(no_memory)?;
+    let under_way = UnderWay::new(program, 0..program.ranks()).map_err(no_memory)?;
     let lookup = NumberedLookup::Extrapolated(ExtrapolatedLookup::new(program, &under_way));
     let schedule = builder.finish(lookup).map_err(built)?;
     told(run(schedule, &needs), limit)

@@ -11,7 +11,7 @@ use loggap_core::sim::implicit;
 use loggap_core::sim::mail::ChunkList;
 use loggap_core::sim::network::{Delivery, Flow, Hop, Link, QueuedLink};
 use loggap_core::sim::windows::{End, Foreign, Message, Receiving, WindowRank, WindowRecord};
-use loggap_core::sim::{ClockQueue, Entry, Rank, Record, Slot};
+use loggap_core::sim::{Ancestor, ClockQueue, Entry, Origin, Rank, Record, Slot, streamed};
 use memmap2::{Advice, MmapMut, MmapOptions};
 
 /// Smallest allocation for which huge pages are requested, bytes.
@@ -45,6 +45,12 @@ unsafe impl Integers for EdgeSpan {}
 unsafe impl Integers for Slot {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Record {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for Origin {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for Ancestor {}
+// SAFETY: its fields are atomic integers.
+unsafe impl Integers for streamed::Message {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Rank {}
 // SAFETY: its fields are integers.

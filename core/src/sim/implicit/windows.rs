@@ -40,12 +40,12 @@ impl RankRange {
 
     /// Chain of the mail for `rank`.
     #[allow(clippy::cast_possible_truncation, reason = "at most the rank")]
-    const fn chain(self, rank: u32) -> u32 {
+    pub(in crate::sim) const fn chain(self, rank: u32) -> u32 {
         self.block.chain((rank as u64 >> self.shift) as u32)
     }
 
     /// Chain of the mail for this part.
-    const fn own_chain(self) -> u32 {
+    pub(in crate::sim) const fn own_chain(self) -> u32 {
         self.block.chain(self.index)
     }
 

@@ -9,6 +9,7 @@ use crate::sim::in_order::ranks::Ranks;
 use crate::sim::in_order::release::Touched;
 use crate::sim::memory::Requirements;
 use crate::sim::network::{Flat, Network};
+use crate::sim::origin::Origin;
 use crate::sim::outcome::{Finished, SimError};
 use crate::sim::parameters::{Parameters, Settings};
 use crate::sim::queues::queue::{Entry, Queue};
@@ -34,7 +35,7 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
     pub(super) touched: [Touched; 2],
     /// Record that may be that of the next event.
     pub(super) soon: u32,
-    started: bool,
+    pub(super) started: bool,
 }
 
 impl<'m, 'p> Engine<'m, 'p> {
@@ -70,11 +71,13 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         observer: O,
         network: W,
     ) -> Self {
-        let Schedule { mut memory, waiting, storage, firsts, requirements, .. } = schedule;
+        let Schedule { mut memory, waiting, storage, firsts, first_rank, requirements, .. } =
+            schedule;
         let Requirements { cpus, nics, .. } = requirements;
         let queue = Queue::new(take(&mut memory.queue), &mut [], take(&mut memory.places));
+        let queue = queue.from_rank(first_rank);
         Self {
-            ranks: Ranks::new(memory, waiting, [cpus, nics], settings.receive),
+            ranks: Ranks::new(memory, first_rank, waiting, [cpus, nics], settings.receive),
             storage,
             firsts,
             order: Order::new(queue, network),
@@ -123,19 +126,22 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     }
 
     /// Releases the operations without dependencies, rank by rank. Does nothing when called again.
-    fn start(&mut self) -> Result<(), SimError> {
+    pub(super) fn start(&mut self) -> Result<(), SimError> {
         if replace(&mut self.started, true) {
             return Ok(());
         }
-        for rank in 0..self.rank_count() {
+        for rank in self.ranks.states.ranks() {
             if !self.ranks.single {
                 *self.ranks.states.at_mut(rank).waited_for() = 0;
             }
             let Self { storage, ranks, .. } = self;
+            ranks.records.origin = Origin::of_root(rank);
             let ready = storage.roots(&mut ranks.records, self.firsts, rank);
             storage.check()?;
             self.release(Touched { rank, ready })?;
+            self.refresh(rank);
         }
+        self.order.started();
         Ok(())
     }
 
@@ -170,7 +176,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         self.order.draw(1)
     }
 
-    /// Releases the ready operations of the touched ranks, in ascending order of ranks.
+    /// Releases the ready operations of the touched ranks, in ascending order of ranks, and updates
+    /// their entries in the queue.
     #[inline]
     fn release_touched(&mut self) -> Result<(), SimError> {
         self.storage.check()?;
@@ -179,6 +186,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         for on in [first, second] {
             if on.rank != NONE {
                 self.release(on)?;
+                self.refresh(on.rank);
             }
         }
         Ok(())
@@ -193,21 +201,15 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         }
     }
 
-    fn finished(&self) -> Result<Finished, SimError> {
+    pub(super) fn finished(&self) -> Result<Finished, SimError> {
         if self.ranks.records.lost() || self.ranks.states.lost() {
             return Err(SimError::Defect);
         }
         let mut finished = Finished { events: self.events, ..Finished::default() };
-        for rank in 0..self.rank_count() {
+        for rank in self.ranks.states.ranks() {
             finished.add(rank, self.finish(rank));
         }
         Ok(finished)
-    }
-
-    /// Number of ranks.
-    #[allow(clippy::cast_possible_truncation, reason = "ranks were counted in a u32")]
-    pub(super) const fn rank_count(&self) -> u32 {
-        self.firsts.len().saturating_sub(1) as u32
     }
 
     /// Finishing time of `rank`: when its processors are free and its last message is complete.
@@ -221,13 +223,14 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     pub fn unfinished(&mut self, mut tell: impl FnMut(Unfinished)) {
         let Ranks { records, states, waiting, .. } = &mut self.ranks;
         waiting.list(records, states);
-        for rank in 0..self.rank_count() {
+        let first_rank = self.ranks.states.ranks().start;
+        for rank in self.ranks.states.ranks() {
             let Self { storage, ranks: Ranks { records, states, waiting, .. }, .. } = &*self;
             let number = |op| storage.number(records, op);
             let mut left = Left {
                 ops: records,
                 firsts: self.firsts,
-                first_rank: 0,
+                first_rank,
                 rank,
                 number,
                 tell: &mut tell,

@@ -50,11 +50,20 @@ impl Ranks<'_> {
                 continue;
             }
             let found = self.first_of(rank, class, last);
-            if best.is_none_or(|best| found.entry.before(&best.entry)) {
+            if best.is_none_or(|best| self.is_before(&found, &best)) {
                 best = Some(found);
             }
         }
         best
+    }
+
+    /// True if an event of a rank is before another one there.
+    #[inline]
+    fn is_before(&self, one: &Candidate, other: &Candidate) -> bool {
+        if one.entry.time == other.entry.time && one.entry.created == other.entry.created {
+            return self.records.is_older(one.at, other.at);
+        }
+        one.entry.before(&other.entry)
     }
 
     /// The first of a list. All its members have the same time, so the oldest is first.

@@ -59,9 +59,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     #[inline]
     fn launch(&mut self, source: u32, op: u32, leaving: &Leaving) -> Result<(), SimError> {
         let (now, seq) = (self.ranks.now, self.draw()?);
-        let record = self.ranks.records.at_mut(op);
-        record.created = now;
-        record.seq = seq;
+        self.ranks.records.stamp(op, now, seq);
+        let record = self.ranks.records.at(op);
         let departure = Departure {
             op,
             source,

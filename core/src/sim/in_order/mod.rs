@@ -5,6 +5,8 @@ pub(super) mod engine;
 mod event;
 mod execute;
 pub(super) mod order;
+pub(super) mod part;
+pub(super) mod part_mail;
 mod pending;
 mod prefetch;
 pub(super) mod rank;

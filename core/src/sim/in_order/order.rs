@@ -23,11 +23,13 @@ pub(in crate::sim) struct Order<'m, W> {
     pub(in crate::sim) now: u64,
     /// Second part of the next stamp, counted within an instant.
     seq: u32,
+    /// The same at the first event, after what was created at the start.
+    first_seq: u32,
 }
 
 impl<'m, W: Network> Order<'m, W> {
     pub(in crate::sim) const fn new(queue: Queue<'m>, network: W) -> Self {
-        Self { queue, network, now: 0, seq: 0 }
+        Self { queue, network, now: 0, seq: 0, first_seq: 0 }
     }
 
     /// Advances to what happens next; a message that arrives has left the network. `None` at the end
@@ -55,12 +57,22 @@ impl<'m, W: Network> Order<'m, W> {
     }
 
     #[inline]
-    fn advance(&mut self, time: u64) {
+    pub(in crate::sim) fn advance(&mut self, time: u64) {
         debug_assert!(time >= self.now, "time goes on");
         if time > self.now {
             self.now = time;
             self.seq = 0;
         }
+    }
+
+    /// Notes that all operations without dependencies are released.
+    pub(in crate::sim) const fn started(&mut self) {
+        self.first_seq = self.seq;
+    }
+
+    /// Goes to an instant, which may be before the last one: that was of another rank.
+    pub(in crate::sim) const fn restart(&mut self, now: u64) {
+        (self.now, self.seq) = (now, if now == 0 { self.first_seq } else { 0 });
     }
 
     /// Draws the second parts of `count` stamps; returns the first.

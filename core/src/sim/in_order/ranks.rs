@@ -1,5 +1,7 @@
 //! Ranks of a run in global order.
 
+use core::ops::Range;
+
 use crate::sim::in_order::clocks::ClockQueue;
 use crate::sim::in_order::rank::Rank;
 use crate::sim::in_order::waiting::Waiting;
@@ -14,7 +16,7 @@ use crate::sim::records::Records;
 #[derive(Debug)]
 pub(in crate::sim) struct Ranks<'m> {
     pub(in crate::sim) records: Records<'m>,
-    pub(in crate::sim) states: Checked<'m, Rank>,
+    pub(in crate::sim) states: States<'m>,
     /// Posted receives and unexpected messages.
     pub(in crate::sim) waiting: Waiting<'m>,
     /// For each rank: its processors, then the sending sides and the receiving sides of its
@@ -40,18 +42,58 @@ pub(in crate::sim) struct Ranks<'m> {
     pub(in crate::sim) now: u64,
 }
 
+/// States of the ranks from a first one on, by rank.
+#[derive(Debug)]
+pub(in crate::sim) struct States<'m> {
+    all: Checked<'m, Rank>,
+    first: u32,
+}
+
+impl<'m> States<'m> {
+    pub(in crate::sim) fn new(all: &'m mut [Rank], first: u32) -> Self {
+        Self { all: Checked::new(all), first }
+    }
+
+    /// The ranks.
+    #[allow(clippy::cast_possible_truncation, reason = "ranks were counted in a u32")]
+    pub(in crate::sim) const fn ranks(&self) -> Range<u32> {
+        self.first..self.first + self.all.len() as u32
+    }
+
+    /// True if a state was written that does not exist.
+    pub(in crate::sim) const fn lost(&self) -> bool {
+        self.all.lost()
+    }
+
+    #[inline]
+    pub(in crate::sim) fn at(&self, rank: u32) -> &Rank {
+        self.all.at(rank.wrapping_sub(self.first))
+    }
+
+    #[inline]
+    pub(in crate::sim) fn get(&self, rank: u32) -> Option<&Rank> {
+        self.all.get(rank.wrapping_sub(self.first))
+    }
+
+    #[inline]
+    pub(in crate::sim) fn at_mut(&mut self, rank: u32) -> &mut Rank {
+        self.all.at_mut(rank.wrapping_sub(self.first))
+    }
+}
+
 impl<'m> Ranks<'m> {
     pub(in crate::sim) fn new(
         memory: Memory<'m>,
+        first: u32,
         waiting: Waiting<'m>,
         [cpus, nics]: [usize; 2],
         receive: Receive,
     ) -> Self {
         let Memory { records, times, units, ranks, clocks, clock_queues, clock_heap, .. } = memory;
-        let Memory { next_attempts, links, done, .. } = memory;
+        let Memory { origins, history, next_attempts, links, done, .. } = memory;
         Self {
-            records: Records::new(records, times, units),
-            states: Checked::new(ranks),
+            records: Records::new(records, times, units, origins, history),
+            states: States::new(ranks, first),
             waiting,
             clocks,
             clock_queues,

@@ -35,14 +35,13 @@ impl Touched {
 }
 
 impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// Releases the ready operations of a rank, and updates its entry in the queue.
+    /// Releases the ready operations of a rank.
     #[inline]
     pub(super) fn release(&mut self, touched: Touched) -> Result<(), SimError> {
         let Touched { rank, mut ready } = touched;
         while let Some(op) = ready.take(&mut self.ranks.records) {
             self.release_op(rank, op)?;
         }
-        self.refresh(rank);
         Ok(())
     }
 
@@ -57,11 +56,9 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let posting = (kind == Kind::Receive).then(|| {
             self.ranks.clock_of(rank, Clock::Cpu(cpu)).max(self.ranks.records.time_of(op))
         });
-        let record = self.ranks.records.at_mut(op);
-        record.created = self.ranks.now;
-        record.seq = seq;
+        self.ranks.records.stamp(op, self.ranks.now, seq);
         if let Some(time) = posting {
-            record.amount = time;
+            self.ranks.records.at_mut(op).amount = time;
         }
         self.storage.note_released(&mut self.ranks.records, op);
         self.ranks.enlist(rank, Class::of(kind), op);

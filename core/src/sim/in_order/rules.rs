@@ -162,10 +162,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Queues the next message of a handshake to leave from `rank`.
     fn depart(&mut self, rank: u32, op: u32, message_kind: MessageKind) -> Result<(), SimError> {
         let seq = self.draw()?;
-        let record = self.ranks.records.at_mut(op);
-        record.set_message_kind(message_kind);
-        record.created = self.ranks.now;
-        record.seq = seq;
+        self.ranks.records.at_mut(op).set_message_kind(message_kind);
+        self.ranks.records.stamp(op, self.ranks.now, seq);
         let (number, cpu) = (self.op_number(op), self.ranks.records.units(op).cpu);
         let released = Released { rank, op: number, cpu };
         self.charges.observer.observe(Observed::Released(&released));

@@ -8,8 +8,8 @@
 //! of [streamed](crate::sim::streamed) schedules use the table from the beginning.
 
 use super::rank::Rank;
+use super::ranks::States;
 use crate::goal::ANY;
-use crate::sim::lent::Checked;
 use crate::sim::queues::chain::Chain;
 use crate::sim::rank::matching::slots::{Found, Slots};
 use crate::sim::rank::matching::{Envelope, first_message};
@@ -392,9 +392,9 @@ impl Waiting<'_> {
     pub(in crate::sim) fn list(
         &mut self,
         records: &mut Records<'_>,
-        states: &mut Checked<'_, Rank>,
+        states: &mut States<'_>,
     ) {
-        let wildcards = states.at(0).part.wildcards;
+        let wildcards = states.at(states.ranks().start).part.wildcards;
         for bucket in 0..self.shared {
             let last = self.empty(bucket);
             each(records, last, |records, at| {
@@ -404,8 +404,8 @@ impl Waiting<'_> {
                 records.push(&mut states.at_mut(rank).unexpected, at);
             });
         }
-        let ranks = if self.shared > 0 { 0 } else { states.len() };
-        for rank in (0..).take(ranks) {
+        let ranks = if self.shared > 0 { 0..0 } else { states.ranks() };
+        for rank in ranks {
             let rank = states.at_mut(rank);
             if rank.part.state == PartState::Used {
                 for bucket in (rank.part.first as usize..).take(1 << rank.part.log) {
@@ -459,7 +459,7 @@ mod tests {
     fn compare(draw: &Draw) -> u64 {
         let mut random = Random::new(draw.tags);
         let mut all = vec![Record::default(); RECEIVES as usize];
-        let mut records = Records::new(&mut all, &mut [], &mut []);
+        let mut records = Records::new(&mut all, &mut [], &mut [], &mut [], &mut []);
         let mut words = vec![7; 2 * RECEIVES.next_power_of_two() as usize];
         let mut slots = vec![Slot::default(); (RANKS * RECEIVES) as usize];
         let mut wildcards = Wildcards::default();
@@ -475,7 +475,7 @@ mod tests {
                 state.part = Part::shared(wildcards);
             }
         }
-        let mut states = Checked::new(&mut states);
+        let mut states = States::new(&mut states, 0);
         let mut table = if draw.shared {
             Waiting::shared(&mut words)
         } else {

@@ -132,7 +132,7 @@ impl<'m> Agenda<'m> {
 
     /// Entry at a position in use.
     #[inline]
-    fn at(&self, place: usize) -> Option<&Entry> {
+    pub(in crate::sim) fn at(&self, place: usize) -> Option<&Entry> {
         match place.checked_sub(self.heap.len()) {
             None => self.heap.get(place).filter(|_| place < self.heaped),
             Some(at) => self.ring.get(at),

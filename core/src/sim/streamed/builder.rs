@@ -1,9 +1,10 @@
 //! Prepares the memory of a streamed schedule.
 
 use super::memory::{Memory, Requirements};
-use super::operations::Streamed;
+use super::operations::{Own, Streamed};
 use super::partly::Partly;
 use core::mem::take;
+use core::ops::Range;
 
 use crate::goal::{Edge, Lookup, Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
@@ -39,6 +40,22 @@ impl<'m> Builder<'m> {
         Ok(Self { memory, requirements, draft: Draft::default(), wildcards: Wildcards::default() })
     }
 
+    /// Announces `ranks` ranks, of which the schedule has only `own`, for a
+    /// [`Part`](crate::sim::streamed::Part).
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Full`] if they are more than required.
+    pub fn part(&mut self, ranks: u32, own: Range<u32>) -> Result<(), BuildError> {
+        let states = &mut *self.memory.simulation.ranks;
+        if own.len() > states.len() {
+            return Err(BuildError::Full);
+        }
+        self.draft.announce_some(ranks, own.start, own.end);
+        states.fill(Rank::default());
+        Ok(())
+    }
+
     /// Adds a rank by its numbers of sends, receives and calculations, in place of passing these. They
     /// must be on its first processor and interface, and without wildcards.
     ///
@@ -70,13 +87,17 @@ impl<'m> Builder<'m> {
         let Memory { mut simulation, buckets, released } = memory;
         let requirements = requirements.simulation;
         let (firsts, _) = draft.finish(take(&mut simulation.firsts), &[])?;
+        let (first_rank, ranks) = (draft.first_rank(), draft.ranks);
         simulation.ranks.iter_mut().for_each(|rank| rank.part = Part::shared(wildcards));
         let waiting = Waiting::shared(take(&mut simulation.buckets));
         let partly = Partly::new(buckets);
-        let storage = Streamed::new(file, firsts, partly, released, &requirements);
+        let own = Own { firsts, first_rank, ranks };
+        let storage = Streamed::new(file, own, partly, released, &requirements);
         let requirements = crate::sim::Requirements { firsts: 0, buckets: 0, ..requirements };
         let sends = draft.sends;
-        Ok(Schedule::in_memory(simulation, requirements, firsts, waiting, storage, sends))
+        let schedule =
+            Schedule::in_memory(simulation, requirements, firsts, waiting, storage, sends);
+        Ok(Schedule { first_rank, ..schedule })
     }
 }
 
@@ -84,10 +105,7 @@ impl Sink for Builder<'_> {
     type Error = BuildError;
 
     fn ranks(&mut self, ranks: u32) -> Result<(), BuildError> {
-        let states = &mut *self.memory.simulation.ranks;
-        self.draft.announce(ranks, states.len())?;
-        states.fill(Rank::default());
-        Ok(())
+        self.part(ranks, 0..ranks)
     }
 
     fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {

@@ -1,5 +1,6 @@
 //! Memory of a streamed schedule.
 
+use crate::sim::origin::History;
 use crate::sim::{self, BuildError, Settings, Survey};
 
 /// Number of elements of each part of [`Memory`].
@@ -32,6 +33,14 @@ impl Requirements {
             buckets: 1 << simulation.records.max(1).ilog2(),
             released: released.map_err(|_| BuildError::TooManyOps)?,
         })
+    }
+
+    /// As these, for a [`Part`](crate::sim::streamed::Part).
+    #[must_use]
+    pub const fn in_part(mut self) -> Self {
+        self.simulation.origins = self.simulation.records;
+        self.simulation.history = History::size(self.simulation.ranks);
+        self
     }
 
     /// Size of all parts together, bytes; saturating.

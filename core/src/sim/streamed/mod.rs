@@ -22,3 +22,6 @@ mod partly;
 pub use builder::Builder;
 pub use memory::{Memory, Requirements};
 pub use operations::Streamed;
+
+pub use crate::sim::in_order::part::{GivenUp, Part};
+pub use crate::sim::in_order::part_mail::{Mail, Message, Outbox, PLACES};

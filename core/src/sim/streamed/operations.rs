@@ -9,7 +9,7 @@ use crate::sim::outcome::SimError;
 use crate::sim::queues::chain::Chain;
 use crate::sim::rank::Units;
 use crate::sim::rank::dependencies::{Operations, Reached, Ready};
-use crate::sim::record::{NONE, Record};
+use crate::sim::record::{Mark, NONE, Record};
 use crate::sim::records::{Records, bounds, owner};
 use crate::sim::storage::Storage;
 
@@ -19,7 +19,7 @@ use crate::sim::storage::Storage;
 #[derive(Debug)]
 pub struct Streamed<'m, F> {
     file: F,
-    firsts: &'m [u32],
+    own: Own<'m>,
     /// Operations with both a fulfilled and an unfulfilled dependency.
     partly: Partly<'m>,
     /// One bit for each operation: set when it is ready, and so released.
@@ -34,17 +34,34 @@ pub struct Streamed<'m, F> {
     stopped: Option<SimError>,
 }
 
+/// Ranks of a streamed schedule, or of a part of one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Own<'m> {
+    /// First operation of each, then the number of operations.
+    pub(super) firsts: &'m [u32],
+    pub(super) first_rank: u32,
+    /// Number of ranks of the whole schedule.
+    pub(super) ranks: u32,
+}
+
+impl Own<'_> {
+    /// First operation of a rank.
+    fn first_of(&self, rank: u32) -> u32 {
+        bounds(self.firsts, rank.wrapping_sub(self.first_rank)).0
+    }
+}
+
 impl<'m, F: Lookup> Streamed<'m, F> {
     pub(super) fn new(
         file: F,
-        firsts: &'m [u32],
+        own: Own<'m>,
         partly: Partly<'m>,
         released: &'m mut [u64],
         requirements: &Requirements,
     ) -> Self {
         released.fill(0);
         let &Requirements { cpus, nics, .. } = requirements;
-        Self { file, firsts, partly, released, free: NONE, used: 0, cpus, nics, stopped: None }
+        Self { file, own, partly, released, free: NONE, used: 0, cpus, nics, stopped: None }
     }
 
     fn stop(&mut self, error: SimError) {
@@ -52,7 +69,7 @@ impl<'m, F: Lookup> Streamed<'m, F> {
     }
 
     fn number_of(&self, OpIndex { rank, op }: OpIndex) -> u32 {
-        bounds(self.firsts, rank).0.wrapping_add(op)
+        self.own.first_of(rank).wrapping_add(op)
     }
 
     fn was_released(&self, number: u32) -> bool {
@@ -62,14 +79,13 @@ impl<'m, F: Lookup> Streamed<'m, F> {
 
     /// Reads an operation from the file, and checks it again.
     fn read(&self, index: OpIndex) -> Result<Op, SimError> {
-        let ranks = self.firsts.len().saturating_sub(1);
         let sound = |op: &Op| {
             let peer = match op.kind {
                 OpKind::Send { peer, .. } => Some(peer),
                 OpKind::Receive { peer, .. } => Some(peer).filter(|&peer| peer != ANY),
                 OpKind::Calc { .. } => None,
             };
-            peer.is_none_or(|peer| (peer as usize) < ranks)
+            peer.is_none_or(|peer| peer < self.own.ranks)
                 && usize::from(op.cpu) < self.cpus
                 && usize::from(op.nic) < self.nics
         };
@@ -84,23 +100,35 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         }
     }
 
+    /// Takes a record.
+    #[inline]
+    pub(in crate::sim) fn take(&mut self, records: &mut Records<'_>) -> Result<u32, SimError> {
+        if self.free != NONE {
+            let at = self.free;
+            self.free = records.next(at);
+            return Ok(at);
+        }
+        if self.used as usize >= records.len() {
+            return Err(SimError::RecordsFull { records: records.len() });
+        }
+        self.used += 1;
+        self.partly.grow(records, self.used);
+        Ok(self.used - 1)
+    }
+
+    /// Index on its rank of an operation of `rank`, by its record.
+    #[inline]
+    pub(in crate::sim) fn index_of(&self, records: &Records<'_>, rank: u32, op: u32) -> u32 {
+        records.at(op).next.wrapping_sub(self.own.first_of(rank))
+    }
+
     /// Takes a record for an operation that is not released yet.
     fn begin(&mut self, records: &mut Records<'_>, index: OpIndex) -> Result<u32, SimError> {
         let (op, number) = (self.read(index)?, self.number_of(index));
         if self.was_released(number) {
             return Err(unreadable(index));
         }
-        let at = if self.free != NONE {
-            let at = self.free;
-            self.free = records.next(at);
-            at
-        } else if (self.used as usize) < records.len() {
-            self.used += 1;
-            self.partly.grow(records, self.used);
-            self.used - 1
-        } else {
-            return Err(SimError::RecordsFull { records: records.len() });
-        };
+        let at = self.take(records)?;
         *records.at_mut(at) = Record { next: number, ..Record::new(op) };
         records.set_units(at, Units { cpu: op.cpu, nic: op.nic });
         records.set_time(at, 0);
@@ -185,8 +213,8 @@ impl<F: Lookup> Storage for Streamed<'_, F> {
         if reached == Reached::default() {
             return;
         }
-        let (first, file) = (bounds(self.firsts, rank).0, self.file);
-        let on = OpIndex { rank, op: records.at(op).next.wrapping_sub(first) };
+        let (first, file) = (self.own.first_of(rank), self.file);
+        let on = OpIndex { rank, op: self.index_of(records, rank, op) };
         let mut fulfil = |op: u32, depends_on, time| {
             satisfied(first.wrapping_add(op), depends_on == DependsOn::End);
             match self.count_down(records, OpIndex { rank, op }, time) {
@@ -246,12 +274,14 @@ impl<F: Lookup> Storage for Streamed<'_, F> {
     }
 
     #[inline]
-    fn note_sender(_record: &mut Record, _rank: u32) {}
+    fn note_sender(record: &mut Record, _rank: u32) {
+        record.mark(Mark::Started);
+    }
 
     fn sender(&self, records: &Records<'_>, firsts: &[u32], op: u32) -> u32 {
         let record = records.at(op);
         let by = if record.message_kind() == MessageKind::Cts { record.tag } else { op };
-        owner(firsts, records.at(by).next)
+        owner(firsts, records.at(by).next).wrapping_add(self.own.first_rank)
     }
 
     #[inline]

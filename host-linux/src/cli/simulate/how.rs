@@ -65,11 +65,14 @@ impl How {
                 parts("windows", "stored", [threads, partitions])
             }
             Method::InOrder { reason } => sequential(reason),
-            Method::Streamed { reason } => Self {
+            Method::Streamed { reason, in_order, parts: divided } => Self {
                 program: "streamed",
                 program_reason: Some(reason.clone()),
                 under_way_most: outcome.most_under_way,
-                ..sequential("the operations are read in the order in which all happens")
+                ..match in_order {
+                    Some(why) => sequential(why),
+                    None => parts("windows", "streamed", *divided),
+                }
             },
         }
     }

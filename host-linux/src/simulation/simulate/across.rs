@@ -3,7 +3,7 @@
 use loggap_core::sim::{Finished, RankCounters, Unfinished};
 use loggap_core::units::Picos;
 
-use super::{Job, Method, Outcome, SHARED_LINKS, Watch};
+use super::{Job, Method, Outcome, ProgramForm, SHARED_LINKS, Watch};
 use crate::simulation::{LoadError, Parts, RunError, Source};
 
 impl Job<'_> {
@@ -16,8 +16,23 @@ impl Job<'_> {
         let computed = if self.parts.is_some() { None } else { self.computed(source, watch)? };
         match computed {
             Some(outcome) => Ok(outcome),
-            None => self.own_in_windows(source, watch).map(|own| self.together(source, own)),
+            None => {
+                let own = match self.own_streamed(source, watch)? {
+                    Some(own) => own,
+                    None => self.own_in_windows(source, watch)?,
+                };
+                Ok(self.together(source, own))
+            }
         }
+    }
+
+    /// Runs the ranks of this process of an extrapolated trace; `None` if it must be stored.
+    fn own_streamed(&self, source: &Source, watch: Watch<'_>) -> Result<Option<Outcome>, RunError> {
+        let Some(program) = source.extrapolation() else { return Ok(None) };
+        if self.parts.is_some() || self.program == Some(ProgramForm::Stored) {
+            return Ok(None);
+        }
+        Ok(self.streamed_in_windows(program, watch)?.ok())
     }
 
     /// Times of all processes, in their order, at the first one.
@@ -42,20 +57,25 @@ impl Job<'_> {
         let named = |left| self.parts.map_or(left, |parts| parts.named(left));
         let Finished { makespan, last_rank, events } = own.finished;
         let partitions = match own.method {
-            Method::Windows { partitions, .. } => partitions as u64,
+            Method::Windows { partitions, .. } | Method::Streamed { parts: [_, partitions], .. } => {
+                partitions as u64
+            }
             _ => 0,
         };
         let ranks = self.parts.map_or(own.ranks, |_| source.ranks());
         let last_rank = self.parts.map_or(last_rank, |parts| parts.rank(last_rank));
         let memory = own.memory_bytes + self.parts.map_or(0, Parts::bytes);
         let (ops, stuck) = (own.ops, own.stuck.total);
-        let counts = [events, ops, memory, own.crossing, stuck, partitions];
+        let under_way = own.most_under_way.unwrap_or_default().into();
+        let counts = [events, ops, memory, own.crossing, stuck, partitions, under_way];
         let numbers = [&[makespan.0, last_rank.into()], &counts[..]].concat();
         let mut whole = Outcome { ranks, load: own.load, run: own.run, ..Outcome::default() };
         let mut partitions = 0;
-        for &[makespan, rank, events, ops, memory, crossing, stuck, parts] in
+        for &[makespan, rank, events, ops, memory, crossing, stuck, parts, under_way] in
             self.processes.all(&numbers).as_chunks().0
         {
+            let most = whole.most_under_way.unwrap_or_default().saturating_add(narrow(under_way));
+            whole.most_under_way = own.most_under_way.map(|_| most);
             whole.finished.events += events;
             whole.ops += ops;
             whole.memory_bytes += memory;
@@ -82,6 +102,9 @@ impl Job<'_> {
         });
         whole.method = match own.method {
             Method::Windows { threads, .. } => Method::Windows { threads, partitions },
+            Method::Streamed { reason, in_order, parts: [threads, _] } => {
+                Method::Streamed { reason, in_order, parts: [threads, partitions] }
+            }
             other => other,
         };
         whole

@@ -37,15 +37,16 @@ impl Job<'_> {
         with_more_memory(&mut 1, |times| InOrder { job: self, times, watch }.of(source, reason))
     }
 
-    /// Runs in order, reading the schedule from its file during the run; `reason` explains why.
+    /// Runs in order, looking the operations up during the run; the `reasons` are why they are not
+    /// stored, and why windows are not used.
     pub(super) fn streamed(
         &self,
         source: &Source,
-        reason: &str,
+        reasons: [&str; 2],
         watch: Watch<'_>,
     ) -> Result<Outcome, RunError> {
         with_more_memory(&mut 1, |times| {
-            InOrder { job: self, times, watch }.of_streamed(source, reason)
+            InOrder { job: self, times, watch }.of_streamed(source, reasons)
         })
     }
 }
@@ -62,12 +63,13 @@ impl InOrder<'_> {
     }
 
     /// As [`Self::of`], for a program that is looked up during the run.
-    fn of_streamed(&self, source: &Source, reason: &str) -> Result<Outcome, RunError> {
+    fn of_streamed(&self, source: &Source, [reason, in_order]: [&str; 2]) -> Result<Outcome, RunError> {
         let besides = |needs: &Needs| self.besides(needs);
         let loading = Stopwatch::start();
         let run = |schedule: StreamedSchedule<'_>, needs: &Needs| {
             let load = loading.read();
-            let method = Method::Streamed { reason: reason.to_owned() };
+            let (reason, in_order) = (reason.to_owned(), Some(in_order.to_owned()));
+            let method = Method::Streamed { reason, in_order, parts: [1, 1] };
             Ok(Outcome { load, method, ..self.run(schedule, needs)? })
         };
         let (settings, limit) = (self.job.settings, self.job.limit(&besides));

@@ -15,6 +15,7 @@ use loggap_core::measure::Clock;
 use loggap_core::sim::{Finished, Parameters, RankCounters, Settings, Unfinished};
 use loggap_core::units::Picos;
 
+use super::windows::EXTRAPOLATED;
 use super::{
     Alone, Hints, Limit, LoadError, Needs, NetworkPlan, NetworkUse, Parts, PhasedNoise, Processes,
     RunError, Source,
@@ -105,10 +106,14 @@ pub enum Method {
         /// Why windows were not used.
         reason: String,
     },
-    /// In order of events, with operations read from the file during the run.
+    /// With operations that are looked up during the run, in windows or in order of events.
     Streamed {
         /// Why they were not stored.
         reason: String,
+        /// Why windows were not used, if they were not.
+        in_order: Option<String>,
+        /// Number of threads, and of partitions of the ranks.
+        parts: [usize; 2],
     },
 }
 
@@ -122,6 +127,9 @@ impl Default for Method {
         Self::COMPUTED
     }
 }
+
+/// Why a file that is read as it runs is simulated in order of events.
+const READ_IN_ORDER: &str = "the operations are read in the order in which all happens";
 
 /// Why a run on a network is in order of events, stored or computed.
 pub const SHARED_LINKS: &str = "messages share links: how fast one crosses a link depends on all others \
@@ -187,7 +195,7 @@ impl Stuck {
     /// Limit on the unfinished operations that are kept, for each kind.
     pub const LISTED: usize = 100;
 
-    fn add(&mut self, left: Unfinished) {
+    pub(super) fn add(&mut self, left: Unfinished) {
         self.total += 1;
         self.first = self.first.or(Some(left));
         self.list(left);
@@ -287,10 +295,16 @@ impl<'a> Job<'a> {
             return self.across(source, watch);
         }
         if self.program == Some(ProgramForm::Streamed) {
-            return self.streamed(source, "asked for", watch);
+            return self.streamed(source, ["asked for", READ_IN_ORDER], watch);
         }
-        if self.program.is_none() && !self.wanted.causes && source.extrapolation().is_some() {
-            return self.streamed(source, "it is extrapolated from a trace", watch);
+        if self.program.is_none()
+            && !self.wanted.causes
+            && let Some(program) = source.extrapolation()
+        {
+            return match self.streamed_in_windows(program, watch)? {
+                Ok(outcome) => Ok(outcome),
+                Err(why) => self.streamed(source, [EXTRAPOLATED, why], watch),
+            };
         }
         match self.computed_or_stored(source, watch) {
             Err(RunError::Load(LoadError::Memory { needed, allowed }))
@@ -298,7 +312,7 @@ impl<'a> Job<'a> {
             {
                 let reason =
                     format!("stored it would take {needed} bytes of memory, of {allowed} allowed");
-                self.streamed(source, &reason, watch)
+                self.streamed(source, [&reason, READ_IN_ORDER], watch)
             }
             other => other,
         }
@@ -362,20 +376,20 @@ impl<'a> Job<'a> {
 
 /// Stopwatch that starts when it is created.
 #[derive(Clone, Copy, Debug)]
-struct Stopwatch {
+pub(super) struct Stopwatch {
     clock: HostClock,
     started: u64,
 }
 
 impl Stopwatch {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         // Measuring the cost of a read takes longer than a short run.
         static CLOCK: OnceLock<HostClock> = OnceLock::new();
         let clock = *CLOCK.get_or_init(HostClock::monotonic_raw);
         Self { clock, started: clock.now() }
     }
 
-    fn read(&self) -> Picos {
+    pub(super) fn read(&self) -> Picos {
         self.clock.duration(self.clock.now().saturating_sub(self.started))
     }
 }

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use loggap_core::sim::windows::{Away, Schedule};
 use loggap_core::sim::{Counters, Noise, Observer, RankCounters, Silent};
 
-use super::{Job, Method, Outcome, Stopwatch, Stuck, Watch};
+use super::{Job, Method, Outcome, SHARED_LINKS, Stopwatch, Stuck, Watch};
 use crate::simulation::noise::with_noise;
 use crate::simulation::windows::{
     Across, Ended, Reached, Resources, Split, WindowError, load, load_across, run,
+    run_streamed,
 };
 use crate::simulation::{LoadError, Needs, RunError, Source};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
+use crate::trace::extrapolate::Extrapolation;
 
 /// Largest summaries of histories of messages between processes.
 const MOST_CREATORS: u32 = 3 * 16 * 16;
@@ -65,6 +67,22 @@ impl Job<'_> {
                 why => return Err(LoadError::OneProcess(why.to_string()).into()),
             }
         }
+    }
+
+    /// Runs the ranks of this process of an extrapolated trace in windows; `Err` in the result if it
+    /// must run in order, and why.
+    pub(super) fn streamed_in_windows(
+        &self,
+        program: &Extrapolation,
+        watch: Watch<'_>,
+    ) -> Result<Result<Outcome, &'static str>, RunError> {
+        if self.network.is_some() {
+            return Ok(Err(SHARED_LINKS));
+        }
+        if self.wanted.observed() {
+            return Ok(Err("what happens is observed in the order in which it does"));
+        }
+        with_noise!(self.noise, noise => run_streamed(self, program, noise, watch))
     }
 
     fn own_with(&self, source: &Source, away: Away, watch: Watch<'_>) -> Ended<Outcome> {

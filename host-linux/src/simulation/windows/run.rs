@@ -63,11 +63,7 @@ impl<N: Noise, O: Observer> WindowRun<'_, N, O> {
     pub fn finished(&self) -> Finished {
         let mut whole = Finished::default();
         for part in self.partitions.iter().map(Partition::finished) {
-            whole.events += part.events;
-            if part.makespan > whole.makespan {
-                whole.makespan = part.makespan;
-                whole.last_rank = part.last_rank;
-            }
+            whole.join(&part);
         }
         whole
     }

@@ -1,9 +1,10 @@
 //! Operations of the larger program by their indices, made as they are asked for.
 
-use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
-use std::rc::Rc;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use loggap_core::goal::{DependsOn, Lookup, Op, OpIndex};
 
@@ -12,8 +13,8 @@ use super::expansion::Expansion;
 use super::sequence::{Link, PlacedCall, Sequence};
 use crate::sys::prefetch;
 
-/// Operations of collectives that are kept together; beyond, all are made again when they are asked
-/// for.
+/// Operations of collectives that are kept together on all ranks; beyond, all are made again when
+/// they are asked for.
 const KEPT: usize = 1 << 23;
 
 /// Where a rank is: a segment of its sequence.
@@ -29,32 +30,75 @@ struct Cursor {
     plain: u32,
 }
 
-/// State of lookups: the place of each rank, and the collective operations under way.
+/// A [`Cursor`] that one thread uses after the other.
+#[derive(Debug, Default)]
+struct CursorCell([AtomicU32; 5]);
+
+impl CursorCell {
+    fn new(cursor: Cursor) -> Self {
+        let cell = Self::default();
+        cell.set(cursor);
+        cell
+    }
+
+    #[inline]
+    fn get(&self) -> Cursor {
+        let [sequence, segment, begin, first, plain] =
+            self.0.each_ref().map(|word| word.load(Relaxed));
+        Cursor { sequence, segment, begin, first, plain }
+    }
+
+    #[inline]
+    fn set(&self, Cursor { sequence, segment, begin, first, plain }: Cursor) {
+        for (word, to) in self.0.iter().zip([sequence, segment, begin, first, plain]) {
+            word.store(to, Relaxed);
+        }
+    }
+}
+
+/// Expansions of collectives, by kind and rank, and the operations in them.
+#[derive(Debug, Default)]
+struct Expansions {
+    known: HashMap<(u32, u32), Arc<Expansion>>,
+    kept: usize,
+}
+
+/// State of lookups on some of the ranks: the place of each, and the collective operations under
+/// way. One thread uses it after the other.
 #[derive(Debug)]
 pub struct UnderWay {
-    cursors: Vec<Cell<Cursor>>,
-    /// By kind and rank.
-    expansions: RefCell<HashMap<(u32, u32), Rc<Expansion>>>,
-    kept: Cell<usize>,
+    first_rank: u32,
+    cursors: Vec<CursorCell>,
+    expansions: Mutex<Expansions>,
+    /// Share of [`KEPT`].
+    kept_most: usize,
 }
 
 impl UnderWay {
     /// Memory of a rank.
-    pub(super) const BYTES_A_RANK: u64 = size_of::<Cell<Cursor>>() as u64;
+    pub(super) const BYTES_A_RANK: u64 = size_of::<CursorCell>() as u64;
 
-    /// State for a program.
+    /// State for `ranks` of a program.
     ///
     /// # Errors
     ///
     /// There is no memory.
-    pub fn new(of: &Extrapolation) -> io::Result<Self> {
-        let mut cursors = super::room(of.ranks)?;
+    pub fn new(of: &Extrapolation, ranks: Range<u32>) -> io::Result<Self> {
+        let (first_rank, count) = (ranks.start, ranks.end - ranks.start);
+        let mut cursors = super::room(count)?;
         let begin = |rank| {
             let sequence = of.mapping.source(rank);
-            Cell::new(Cursor { sequence, segment: 0, begin: 0, first: 0, plain: 0 })
+            CursorCell::new(Cursor { sequence, segment: 0, begin: 0, first: 0, plain: 0 })
         };
-        cursors.extend((0..of.ranks).map(begin));
-        Ok(Self { cursors, expansions: RefCell::default(), kept: Cell::new(0) })
+        cursors.extend(ranks.map(begin));
+        let share = KEPT as u64 * u64::from(count) / u64::from(of.ranks.max(1));
+        let kept_most = usize::try_from(share).unwrap_or(KEPT);
+        Ok(Self { first_rank, cursors, expansions: Mutex::default(), kept_most })
+    }
+
+    #[inline]
+    fn cursor(&self, rank: u32) -> Option<&CursorCell> {
+        self.cursors.get(rank.wrapping_sub(self.first_rank) as usize)
     }
 }
 
@@ -68,7 +112,7 @@ pub struct ExtrapolatedLookup<'e> {
 /// An operation: an element of the sequence, or one of those of a collective.
 enum Place<'e> {
     Plain(u32),
-    Within { call: &'e PlacedCall, expansion: Rc<Expansion>, at: u32 },
+    Within { call: &'e PlacedCall, expansion: Arc<Expansion>, at: u32 },
 }
 
 impl<'e> ExtrapolatedLookup<'e> {
@@ -79,23 +123,23 @@ impl<'e> ExtrapolatedLookup<'e> {
     }
 
     fn sequence(&self, rank: u32) -> Option<&'e Sequence> {
-        let cursor = self.under_way.cursors.get(rank as usize)?.get();
+        let cursor = self.under_way.cursor(rank)?.get();
         self.of.sequences.get(cursor.sequence as usize)
     }
 
-    fn expansion(&self, rank: u32, kind: u32) -> Rc<Expansion> {
-        let UnderWay { expansions, kept, .. } = self.under_way;
-        let mut expansions = expansions.borrow_mut();
-        if let Some(known) = expansions.get(&(kind, rank)) {
-            return Rc::clone(known);
+    fn expansion(&self, rank: u32, kind: u32) -> Arc<Expansion> {
+        let expansions = self.under_way.expansions.lock();
+        let mut expansions = expansions.unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = expansions.known.get(&(kind, rank)) {
+            return Arc::clone(known);
         }
-        let new = Rc::new(self.of.expansion(kind, rank));
-        kept.set(kept.get() + new.kept());
-        if kept.get() > KEPT {
-            expansions.clear();
-            kept.set(new.kept());
+        let new = Arc::new(self.of.expansion(kind, rank));
+        expansions.kept += new.kept();
+        if expansions.kept > self.under_way.kept_most {
+            expansions.known.clear();
+            expansions.kept = new.kept();
         }
-        expansions.insert((kind, rank), Rc::clone(&new));
+        expansions.known.insert((kind, rank), Arc::clone(&new));
         new
     }
 
@@ -107,7 +151,7 @@ impl<'e> ExtrapolatedLookup<'e> {
         sequence: &'e Sequence,
         mut place: impl FnMut(Cursor, Option<&'e PlacedCall>) -> Walk<T>,
     ) -> Option<T> {
-        let cell = self.under_way.cursors.get(rank as usize)?;
+        let cell = self.under_way.cursor(rank)?;
         let mut cursor = cell.get();
         let length = |segment: u32, call: &PlacedCall| {
             let plain = call.element - sequence.segment(segment);
@@ -140,7 +184,7 @@ impl<'e> ExtrapolatedLookup<'e> {
     fn place(&self, index: OpIndex) -> Option<(&'e Sequence, Place<'e>)> {
         let sequence = self.sequence(index.rank)?;
         let Cursor { begin, first, plain, .. } =
-            self.under_way.cursors.get(index.rank as usize)?.get();
+            self.under_way.cursor(index.rank)?.get();
         // Mostly in the same segment as the last one.
         let at = index.op.wrapping_sub(begin);
         if at < plain {
@@ -175,7 +219,7 @@ impl<'e> ExtrapolatedLookup<'e> {
     #[inline]
     fn begin(&self, rank: u32, sequence: &'e Sequence, link: Link) -> Option<(u32, Option<u32>)> {
         let element = link.element();
-        let Cursor { begin, first, plain, .. } = self.under_way.cursors.get(rank as usize)?.get();
+        let Cursor { begin, first, plain, .. } = self.under_way.cursor(rank)?.get();
         let at = element.wrapping_sub(first);
         if at < plain {
             return Some((begin + at, None));
@@ -280,7 +324,7 @@ impl Lookup for ExtrapolatedLookup<'_> {
 
     #[inline]
     fn prefetch_rank(&self, rank: u32) {
-        if let Some(cursor) = self.under_way.cursors.get(rank as usize) {
+        if let Some(cursor) = self.under_way.cursor(rank) {
             prefetch::prefetch(cursor);
         }
     }

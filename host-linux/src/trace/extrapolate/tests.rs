@@ -115,7 +115,7 @@ impl Stored {
 fn assert_looked_up(program: &Extrapolation) {
     let mut fed = Stored::default();
     program.feed_numbered(&mut fed).unwrap();
-    let under_way = UnderWay::new(program).unwrap();
+    let under_way = UnderWay::new(program, 0..program.ranks()).unwrap();
     let lookup = ExtrapolatedLookup::new(program, &under_way);
     for (rank, (ops, edges)) in (0..).zip(&fed.ranks) {
         let mut waits: BTreeMap<u32, u32> = BTreeMap::new();
