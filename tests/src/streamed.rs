@@ -11,7 +11,7 @@ use crate::engine::{self, outcome};
 use crate::program::Program;
 use crate::shadow::{self, Outcome};
 use loggap::schedule::{Form, ScheduleFile};
-use loggap::simulation::{Limit, LoadError, NetworkPlan, OwnedMemory, RunError, stream};
+use loggap::simulation::{Limit, LoadError, LookedUp, NetworkPlan, OwnedMemory, RunError, stream};
 use loggap_core::goal::binary::{
     EdgeSpan, LookupMemory, Native, NativeWriter, Reference, ReferenceWriter,
 };
@@ -87,7 +87,7 @@ pub fn run_observed<O: Observer>(
     let sets = engine::sets(settings);
     let (parameters, settings) = (sets.parameters().unwrap(), engine::settings(settings));
     let none = Limit::none();
-    Some(stream(&file, settings, &none, |schedule, needs| {
+    Some(stream(LookedUp::File(&file), settings, &none, |schedule, needs| {
         let Some(plan) = plan else {
             let mut engine = Engine::with(schedule, parameters, settings, noise, observer);
             let outcome = outcome(&mut engine, needs.ranks);
@@ -133,7 +133,7 @@ pub fn run_changed<O: Observer>(
     let sets = engine::sets(settings);
     let (parameters, settings) = (sets.parameters().unwrap(), engine::settings(settings));
     let mut ran = None;
-    let result = stream(&file, settings, &Limit::none(), |schedule, _| {
+    let result = stream(LookedUp::File(&file), settings, &Limit::none(), |schedule, _| {
         if let Some(written) = written {
             writer.write_all_at(written, 0).unwrap();
         }
@@ -232,11 +232,8 @@ pub fn run_in_parts(
             let mut survey = Survey::default();
             Sink::ranks(&mut survey, own(index).len() as u32).unwrap();
             own(index).for_each(|rank| feed(program, rank, &mut survey).unwrap());
-            // Messages of others have records, too.
-            let records = 2 * program.ops() as u64;
-            let mut needs = Requirements::of(&survey, settings, records).unwrap();
-            needs.simulation.records = records as usize;
-            needs.in_part()
+            let all = program.ops() as u64;
+            Requirements::of_part(&survey, settings, u64::MAX, all).unwrap()
         })
         .collect();
     let mut memory: Vec<_> = (needs.iter())
@@ -246,7 +243,8 @@ pub fn run_in_parts(
         })
         .collect();
     let mut parts = Vec::new();
-    for (index, (needs, (simulation, buckets, released))) in (0..).zip(needs.iter().zip(&mut memory))
+    for (index, (needs, (simulation, buckets, released))) in
+        (0..).zip(needs.iter().zip(&mut memory))
     {
         let memory = Memory { simulation: simulation.lend(), buckets, released };
         let mut builder = Builder::new(memory, *needs).unwrap();
@@ -259,12 +257,19 @@ pub fn run_in_parts(
             Err(why) => return Ok(Err(why)),
         }
     }
+    run_windows(parts, count as usize)
+}
+
+/// Runs parts to their end, window after window; the mails take turns.
+fn run_windows<N: Noise, F: Lookup>(
+    mut parts: Vec<Part<'_, '_, N, F>>,
+    count: usize,
+) -> Result<Result<Outcome, GivenUp>, SimError> {
     let chunks = 64;
     let messages: Vec<_> = (0..chunks * CHUNK).map(|_| Message::default()).collect();
     let before: Vec<_> = (0..chunks).map(|_| AtomicU32::default()).collect();
     let chains = [(); 2].map(|()| (0..count).map(|_| ChunkList::default()).collect::<Vec<_>>());
-    let mut mails =
-        chains.each_ref().map(|chains| Mail::new(&messages, &before, chains, count as usize));
+    let mut mails = chains.each_ref().map(|chains| Mail::new(&messages, &before, chains, count));
     let (mut window, mut chunks) = (0, Chunks::new(0, chunks));
     loop {
         let [inbox, sending] = mails;

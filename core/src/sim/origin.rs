@@ -37,7 +37,7 @@ impl Origin {
 }
 
 /// An event that was executed, by the operation or message of which it was one.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Ancestor {
     /// Time at which the operation or message was created, ps.

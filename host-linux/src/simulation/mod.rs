@@ -36,4 +36,4 @@ pub use simulate::{
     Job, Method, Outcome, ProgramForm, Progress, SHARED_LINKS, Stuck, Wanted, Watch,
 };
 pub use source::{Limit, LoadError, Needs, Source};
-pub use streamed::{StreamedSchedule, stream, stream_extrapolated};
+pub use streamed::{LookedUp, StreamedSchedule, stream};

@@ -1,61 +1,74 @@
 //! Simulation of programs that are looked up during the run: binary files, and extrapolated traces.
 
 use std::io;
+use std::ops::Range;
+use std::sync::Arc;
 
-use loggap_core::goal::Sink as _;
 use loggap_core::goal::binary::{EdgeSpan, LookupMemory};
+use loggap_core::goal::{ANY_TAG, Op, OpKind, Sink};
 use loggap_core::sim::streamed::{Builder, Memory, Requirements, Streamed};
 use loggap_core::sim::{BuildError, Schedule, Settings, SimError, Survey};
 
-use super::{Hints, Limit, LoadError, Needs, OwnedMemory, RunError};
-use crate::schedule::{Form, NumberedLookup, ScheduleFile};
+use super::{Hints, Limit, LoadError, Needs, OwnedMemory, RunError, Source};
+use crate::schedule::{EachOp, Form, NumberedLookup, ScheduleFile, TagNumbers};
 use crate::sys::pages::Pages;
-use crate::trace::extrapolate::{ExtrapolatedLookup, Extrapolation, UnderWay};
+use crate::trace::extrapolate::{ExtrapolatedLookup, Extrapolation, UnderWay, count};
 
 /// A schedule whose operations are looked up.
 pub type StreamedSchedule<'m> = Schedule<'m, Streamed<'m, NumberedLookup<'m>>>;
 
-/// Owner of the parts of [`Memory`] and [`LookupMemory`].
-#[derive(Debug)]
-pub(super) struct Owned {
-    simulation: OwnedMemory,
-    buckets: Pages<u32>,
-    released: Pages<u64>,
-    spans: Pages<EdgeSpan>,
-    first_spans: Pages<u32>,
+/// A program whose operations are looked up during the run.
+#[derive(Clone, Copy, Debug)]
+pub enum LookedUp<'a> {
+    /// A binary file.
+    File(&'a ScheduleFile),
+    /// An extrapolated trace.
+    Extrapolated(&'a Extrapolation),
 }
 
-impl Owned {
-    /// Parts for a simulation, with room for `spans` of a file.
-    pub(super) fn new(requirements: &Requirements, spans: u64) -> io::Result<Self> {
-        let spans = usize::try_from(spans).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        Ok(Self {
-            simulation: OwnedMemory::new(&requirements.simulation)?,
-            buckets: Pages::zeroed(requirements.buckets)?,
-            released: Pages::zeroed(requirements.released)?,
-            spans: Pages::zeroed(spans)?,
-            first_spans: Pages::zeroed(requirements.simulation.firsts)?,
-        })
-    }
+/// Sends, receives and calculations of each rank.
+pub(super) type Counts = Vec<[u32; 3]>;
 
-    pub(super) fn lend(&mut self) -> (Memory<'_>, LookupMemory<'_>) {
-        let Self { simulation, buckets, released, spans, first_spans } = self;
-        let memory = Memory { simulation: simulation.lend(), buckets, released };
-        (memory, LookupMemory { spans, firsts: first_spans })
-    }
-}
-
-/// Memory of the program besides the simulation, bytes.
-struct Besides {
+/// Memory of a program besides the simulation, bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Besides {
     /// During the run.
-    lookups: u64,
+    pub(super) lookups: u64,
     /// Before it.
     reading: u64,
-    tags: u64,
+    pub(super) tags: u64,
 }
 
-impl Besides {
-    fn of(file: &ScheduleFile) -> Self {
+impl<'a> LookedUp<'a> {
+    /// The program of `source`.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] if it cannot be looked up.
+    pub(super) fn of(source: &'a Source) -> Result<Self, LoadError> {
+        match (source, source.extrapolation()) {
+            (_, Some(program)) => Ok(Self::Extrapolated(program)),
+            (Source::File(file), _) => Ok(Self::File(file)),
+            _ => Err(LoadError::NoFile),
+        }
+    }
+
+    /// Number of ranks.
+    pub(super) fn ranks(self) -> u32 {
+        match self {
+            Self::File(file) => file.extent().ranks,
+            Self::Extrapolated(program) => program.ranks(),
+        }
+    }
+
+    pub(super) fn besides(self) -> Besides {
+        let file = match self {
+            Self::File(file) => file,
+            Self::Extrapolated(program) => {
+                let (lookups, tags) = (program.bytes(), program.tags().bytes());
+                return Besides { lookups, reading: 0, tags };
+            }
+        };
         let extent = file.extent();
         let lookups = file
             .lookup_spans()
@@ -63,14 +76,163 @@ impl Besides {
             .saturating_add(u64::from(extent.ranks) * size_of::<u32>() as u64);
         // Reading LogGOPSim's format needs memory too, but before the simulation.
         let reading = if file.form() == Form::Reference { 4 * extent.ops_most as u64 } else { 0 };
-        Self { lookups, reading, tags: file.tags().bytes() }
+        Besides { lookups, reading, tags: file.tags().bytes() }
+    }
+
+    /// Reports that the file was written to during the run.
+    pub(super) fn unchanged(self) -> Result<(), LoadError> {
+        match self {
+            Self::File(file) => file.unchanged().map_err(LoadError::Input),
+            Self::Extrapolated(_) => Ok(()),
+        }
+    }
+
+    /// Writes the program into `sink`, and notes `hints`.
+    fn feed<S: Sink<Error = BuildError>>(
+        self,
+        sink: &mut S,
+        hints: Option<&Hints<'_>>,
+    ) -> Result<(), LoadError> {
+        let sink = &mut Hints::noting(hints, sink);
+        match self {
+            Self::File(file) if file.form() == Form::Text => {
+                Err(LoadError::Text { name: file.name().to_owned() })
+            }
+            Self::File(file) => Ok(file.feed_numbered(sink)?),
+            Self::Extrapolated(program) => Ok(program.feed_numbered(sink)?),
+        }
+    }
+
+    /// Reads all of the program, notes hints, and counts the operations of each rank. `None` if one is
+    /// not on the first processor and interface, has a wildcard or is wrong.
+    pub(super) fn counts(self, limit: &Limit<'_>) -> Result<Option<Counts>, LoadError> {
+        let ranks = self.ranks();
+        if let Self::Extrapolated(program) = self {
+            let counts = program.counts().map_err(LoadError::Pages)?;
+            let of = |counts: &Counts| counts.iter().flatten().map(|count| u64::from(*count)).sum();
+            if limit.hints.is_some() && counts.as_ref().map_or(0, of) <= Hints::MOST_OPS {
+                self.feed(&mut Survey::default(), limit.hints)?;
+            }
+            return Ok(counts);
+        }
+        let mut counts = Counts::new();
+        let room = counts.try_reserve_exact(ranks as usize);
+        room.map_err(|_| LoadError::Pages(io::ErrorKind::OutOfMemory.into()))?;
+        counts.resize(ranks as usize, [0; 3]);
+        let mut is_plain = true;
+        let mut survey = Survey::default();
+        let counting = &mut EachOp::new(&mut survey, |rank, op: Op| {
+            is_plain &= match op.kind {
+                OpKind::Send { peer, tag, .. } | OpKind::Receive { peer, tag, .. } => {
+                    peer < ranks && tag != ANY_TAG
+                }
+                OpKind::Calc { .. } => true,
+            } && op.cpu == 0
+                && op.nic == 0;
+            if let Some(counts) = counts.get_mut(rank as usize) {
+                count(op.kind, counts);
+            }
+            Ok(op)
+        });
+        self.feed(counting, limit.hints)?;
+        Ok(Some(counts).filter(|_| is_plain))
+    }
+}
+
+/// Survey of ranks with these operations, whose dependencies are looked up.
+pub(super) fn survey_of(counts: &[[u32; 3]]) -> Survey {
+    let ops = |counts: &[u32; 3]| counts.iter().map(|count| u64::from(*count)).sum::<u64>();
+    let all = counts.iter().map(ops).sum();
+    let most = counts.iter().map(ops).max().unwrap_or(0);
+    Survey::bound(u32::try_from(counts.len()).unwrap_or(u32::MAX), [all, most], [0, 0])
+}
+
+/// Adds the ranks `own` of all `ranks`, which have these operations.
+pub(super) fn build(
+    builder: &mut Builder<'_>,
+    ranks: u32,
+    own: Range<u32>,
+    counts: &[[u32; 3]],
+) -> Result<(), BuildError> {
+    builder.part(ranks, own.clone())?;
+    own.zip(counts).try_for_each(|(rank, counts)| builder.counted_rank(rank, *counts))
+}
+
+/// Owner of what lookups on some of the ranks need.
+#[derive(Debug)]
+pub(super) enum Lookups {
+    File { spans: Pages<EdgeSpan>, firsts: Pages<u32>, tags: Arc<TagNumbers> },
+    Extrapolated(UnderWay),
+}
+
+impl Lookups {
+    /// For `ranks` of `program`, which was read.
+    pub(super) fn new(program: LookedUp<'_>, ranks: Range<u32>) -> Result<Self, LoadError> {
+        let file = match program {
+            LookedUp::File(file) => file,
+            LookedUp::Extrapolated(program) => {
+                let under_way = UnderWay::new(program, ranks).map_err(LoadError::Pages)?;
+                return Ok(Self::Extrapolated(under_way));
+            }
+        };
+        let no_memory = |_| LoadError::Pages(io::ErrorKind::OutOfMemory.into());
+        let spans = usize::try_from(file.lookup_spans()).map_err(no_memory)?;
+        Ok(Self::File {
+            spans: Pages::zeroed(spans).map_err(LoadError::Pages)?,
+            firsts: Pages::zeroed(file.extent().ranks as usize + 1).map_err(LoadError::Pages)?,
+            tags: file.tags(),
+        })
+    }
+
+    /// View of `program`, which is that of [`Lookups::new`].
+    pub(super) fn lend<'l>(
+        &'l mut self,
+        program: LookedUp<'l>,
+    ) -> Result<NumberedLookup<'l>, LoadError> {
+        match (self, program) {
+            (Self::File { spans, firsts, tags }, LookedUp::File(file)) => {
+                let lookup = file.lookup(LookupMemory { spans, firsts }, tags);
+                file.advise_lookups();
+                lookup.map_err(LoadError::Input)
+            }
+            (Self::Extrapolated(under_way), LookedUp::Extrapolated(program)) => {
+                Ok(NumberedLookup::Extrapolated(ExtrapolatedLookup::new(program, under_way)))
+            }
+            _ => Err(LoadError::NoFile),
+        }
+    }
+}
+
+/// Owner of the parts of [`Memory`].
+#[derive(Debug)]
+pub(super) struct Owned {
+    simulation: OwnedMemory,
+    buckets: Pages<u32>,
+    released: Pages<u64>,
+}
+
+impl Owned {
+    pub(super) fn new(requirements: &Requirements) -> Result<Self, LoadError> {
+        let parts = || -> io::Result<Self> {
+            Ok(Self {
+                simulation: OwnedMemory::new(&requirements.simulation)?,
+                buckets: Pages::zeroed(requirements.buckets)?,
+                released: Pages::zeroed(requirements.released)?,
+            })
+        };
+        parts().map_err(LoadError::Pages)
+    }
+
+    pub(super) fn lend(&mut self) -> Memory<'_> {
+        let Self { simulation, buckets, released } = self;
+        Memory { simulation: simulation.lend(), buckets, released }
     }
 }
 
 /// Requirements for a simulation within the limit, with as many records as fit; their pages are
 /// touched only when used.
 fn requirements(
-    besides: &Besides,
+    besides: Besides,
     survey: &Survey,
     settings: Settings,
     limit: &Limit<'_>,
@@ -86,107 +248,56 @@ fn requirements(
     Ok((Requirements::of(survey, settings, records)?, needs))
 }
 
-/// Checks all of `file`, prepares it for reading during the run, lends it to `run` and returns the
+/// Checks all of `program`, prepares it for lookups during the run, lends it to `run` and returns the
 /// result of that.
 ///
 /// # Errors
 ///
 /// [`LoadError`] if preparing failed or `run` had not enough memory; errors of `run`.
 pub fn stream<T>(
-    file: &ScheduleFile,
+    program: LookedUp<'_>,
     settings: Settings,
     limit: &Limit<'_>,
     run: impl FnOnce(StreamedSchedule<'_>, &Needs) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
-    if file.form() == Form::Text {
-        return Err(RunError::Load(LoadError::Text { name: file.name().to_owned() }));
-    }
-    let refused = |error: LoadError| RunError::Load(error);
-    let mut survey = Survey::default();
-    file.feed_numbered(&mut survey).map_err(|error| refused(error.into()))?;
-    let (requirements, needs) =
-        requirements(&Besides::of(file), &survey, settings, limit).map_err(refused)?;
-    let owned = Owned::new(&requirements, file.lookup_spans());
-    let mut owned = owned.map_err(|error| refused(LoadError::Pages(error)))?;
-    let (memory, lookup) = owned.lend();
-    let built = |error: BuildError| refused(error.into());
-    let mut builder = Builder::new(memory, requirements).map_err(built)?;
-    file.feed_numbered(&mut Hints::noting(limit.hints, &mut builder))
-        .map_err(|error| refused(error.into()))?;
-    let tags = file.tags();
-    let lookup = file.lookup(lookup, &tags).map_err(|error| refused(LoadError::Input(error)))?;
-    let schedule = builder.finish(lookup).map_err(built)?;
-    file.advise_lookups();
-    let ran = run(schedule, &needs);
-    file.unchanged().map_err(|error| refused(LoadError::Input(error)))?;
-    told(ran, limit)
-}
-
-/// As [`stream`], for an extrapolated trace.
-///
-/// # Errors
-///
-/// As [`stream`].
-pub fn stream_extrapolated<T>(
-    program: &Extrapolation,
-    settings: Settings,
-    limit: &Limit<'_>,
-    run: impl FnOnce(StreamedSchedule<'_>, &Needs) -> Result<T, RunError>,
-) -> Result<T, RunError> {
-    let refused = |error: LoadError| RunError::Load(error);
-    let least = program.bytes();
+    let least = program.besides().lookups;
     if least > limit.bytes {
-        return Err(refused(LoadError::Memory { needed: least, allowed: limit.bytes }));
+        return Err(LoadError::Memory { needed: least, allowed: limit.bytes }.into());
     }
-    let no_memory = |error| refused(LoadError::Pages(error));
-    let counts = program.counts().map_err(no_memory)?;
-    let survey = match &counts {
-        Some(counts) => {
-            let ops = |counts: &[u32; 3]| counts.iter().map(|count| u64::from(*count)).sum::<u64>();
-            let all = counts.iter().map(ops).sum();
-            let most = counts.iter().map(ops).max().unwrap_or(0);
-            // Dependencies are looked up.
-            Survey::bound(program.ranks(), [all, most], [0, 0])
-        }
-        None => {
-            let mut survey = Survey::default();
-            program.feed_numbered(&mut survey).map_err(|error| refused(error.into()))?;
-            survey
-        }
+    // Feeding all ranks of a large program would take longer than counting their operations.
+    let counts = match program {
+        LookedUp::File(_) => None,
+        LookedUp::Extrapolated(_) => program.counts(limit)?,
     };
-    let besides = Besides { lookups: program.bytes(), reading: 0, tags: program.tags().bytes() };
-    let (requirements, needs) =
-        requirements(&besides, &survey, settings, limit).map_err(refused)?;
-    let mut owned = Owned::new(&requirements, 0).map_err(no_memory)?;
-    let (memory, _) = owned.lend();
-    let built = |error: BuildError| refused(error.into());
-    let mut builder = Builder::new(memory, requirements).map_err(built)?;
-    match counts {
-        Some(counts) => {
-            builder.ranks(program.ranks()).map_err(built)?;
-            for (rank, counts) in (0..).zip(counts) {
-                builder.counted_rank(rank, counts).map_err(built)?;
-            }
-        }
-        None => program.feed_numbered(&mut builder).map_err(|error| refused(error.into()))?,
+    let mut survey = Survey::default();
+    match &counts {
+        Some(counts) => survey = survey_of(counts),
+        None => program.feed(&mut survey, None)?,
     }
-    if limit.hints.is_some() && survey.ops() <= Hints::MOST_OPS {
-        program
-            .feed_numbered(&mut Hints::noting(limit.hints, &mut Survey::default()))
-            .map_err(|error| refused(error.into()))?;
+    let (requirements, needs) = requirements(program.besides(), &survey, settings, limit)?;
+    let mut owned = Owned::new(&requirements)?;
+    let mut builder = Builder::new(owned.lend(), requirements).map_err(LoadError::from)?;
+    match &counts {
+        Some(counts) => build(&mut builder, program.ranks(), 0..program.ranks(), counts)
+            .map_err(LoadError::from)?,
+        None => program.feed(&mut builder, limit.hints)?,
     }
-    let under_way = UnderWay::new(program, 0..program.ranks()).map_err(no_memory)?;
-    let lookup = NumberedLookup::Extrapolated(ExtrapolatedLookup::new(program, &under_way));
-    let schedule = builder.finish(lookup).map_err(built)?;
-    told(run(schedule, &needs), limit)
+    let mut lookups = Lookups::new(program, 0..program.ranks())?;
+    let lookup = lookups.lend(program)?;
+    let schedule = builder.finish(lookup).map_err(LoadError::from)?;
+    let ran = run(schedule, &needs);
+    program.unchanged()?;
+    ran.map_err(|error| error.of_records(limit.bytes, 1))
 }
 
-/// Result of a run, with the limit if memory was insufficient.
-fn told<T>(ran: Result<T, RunError>, limit: &Limit<'_>) -> Result<T, RunError> {
-    match ran {
-        Err(RunError::Stopped(SimError::RecordsFull { records })) => {
-            Err(RunError::Load(LoadError::UnderWay { records, allowed: limit.bytes }))
+impl RunError {
+    /// The error, with the memory limit if memory was insufficient for one of `parts` equal ones.
+    pub(super) fn of_records(self, allowed: u64, parts: usize) -> Self {
+        match self {
+            Self::Stopped(SimError::RecordsFull { records }) => {
+                Self::Load(LoadError::UnderWay { records: records.saturating_mul(parts), allowed })
+            }
+            other => other,
         }
-        other => other,
     }
 }

@@ -75,7 +75,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             schedule;
         let Requirements { cpus, nics, .. } = requirements;
         let queue = Queue::new(take(&mut memory.queue), &mut [], take(&mut memory.places));
-        let queue = queue.from_rank(first_rank);
+        let queue = queue.starting_at(first_rank);
         Self {
             ranks: Ranks::new(memory, first_rank, waiting, [cpus, nics], settings.receive),
             storage,

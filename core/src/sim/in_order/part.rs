@@ -129,7 +129,7 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
         &mut self,
         window: u64,
         inbox: &Mail<'_>,
-        outbox: &mut Outbox<'m>,
+        outbox: &mut Outbox<'_>,
     ) -> Result<(), SimError> {
         let begin = window.saturating_mul(self.width.get());
         self.window = [begin, begin.saturating_add(self.width.get() - 1)];
@@ -205,7 +205,8 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
             creator = ranks.records.history.add(event);
         }
         let origin = Origin { arrival, by, creator };
-        let sent = Record { amount: size, created, peer: by, tag, next: op, seq, ..Record::default() };
+        let sent =
+            Record { amount: size, created, peer: by, tag, next: op, seq, ..Record::default() };
         *ranks.records.at_mut(at) = Record { meta: Kind::Send as u32, ..sent };
         self.expect(target, at, origin);
         Ok(())
@@ -223,7 +224,7 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
     }
 
     /// Runs a rank until the end of the window.
-    fn turn(&mut self, rank: u32, outbox: &mut Outbox<'m>) -> Result<(), SimError> {
+    fn turn(&mut self, rank: u32, outbox: &mut Outbox<'_>) -> Result<(), SimError> {
         let [begin, last] = self.window;
         self.engine.order.restart(begin);
         self.engine.ranks.now = begin;
@@ -309,7 +310,7 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
     }
 
     /// Sends a message to its receiver, in this part or another one.
-    fn deliver(&mut self, departure: &Departure, outbox: &mut Outbox<'m>) -> Result<(), SimError> {
+    fn deliver(&mut self, departure: &Departure, outbox: &mut Outbox<'_>) -> Result<(), SimError> {
         let &Departure { op, source, target, now, .. } = departure;
         let Engine { ranks, storage, .. } = &mut self.engine;
         let record = ranks.records.at_mut(op);
@@ -332,7 +333,8 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
         let number = storage.index_of(&ranks.records, source, op);
         let content = Content { target, tag, op: number, seq, size, created, arrival, by: source };
         let chain = self.range.chain(target);
-        let written = content.write(ranks.records.history.back_from(origin.creator), || outbox.send(chain));
+        let written =
+            content.write(ranks.records.history.back_from(origin.creator), || outbox.send(chain));
         let full = SimError::NetworkFull { messages: usize::try_from(outbox.sent()).unwrap_or(0) };
         written.ok_or(full)?;
         storage.retire(&mut ranks.records, op);

@@ -160,7 +160,7 @@ mod tests {
                 .collect();
             let content =
                 Content { target: 1, tag: 2, op: 10, seq: 11, by: 12, size, created, arrival };
-            let sent: [Message; PLACES as usize] = Default::default();
+            let sent: [Message; 1 + HISTORY] = Default::default();
             let mut places = sent.iter();
             content.write(history.iter().copied(), || places.next()).unwrap();
             let used = sent.len() - places.len();

@@ -389,11 +389,7 @@ impl Waiting<'_> {
     }
 
     /// Moves the table to the lists of the ranks, in no particular order.
-    pub(in crate::sim) fn list(
-        &mut self,
-        records: &mut Records<'_>,
-        states: &mut States<'_>,
-    ) {
+    pub(in crate::sim) fn list(&mut self, records: &mut Records<'_>, states: &mut States<'_>) {
         let wildcards = states.at(states.ranks().start).part.wildcards;
         for bucket in 0..self.shared {
             let last = self.empty(bucket);

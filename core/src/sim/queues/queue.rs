@@ -63,7 +63,7 @@ impl<'m> Queue<'m> {
     }
 
     /// The queue of the ranks from `first_rank` on.
-    pub(in crate::sim) const fn from_rank(self, first_rank: u32) -> Self {
+    pub(in crate::sim) const fn starting_at(self, first_rank: u32) -> Self {
         Self { first_rank, ..self }
     }
 

@@ -22,25 +22,39 @@ impl Requirements {
     ///
     /// [`BuildError::TooManyOps`] beyond the capacity of a simulation.
     pub fn of(survey: &Survey, settings: Settings, records: u64) -> Result<Self, BuildError> {
+        Self::with_records(survey, settings, records.min(survey.ops()))
+    }
+
+    /// As [`Requirements::of`], for a [`Part`](crate::sim::streamed::Part): messages of other parts
+    /// have records, too, of which there are at most `arrivals` at a time.
+    ///
+    /// # Errors
+    ///
+    /// As [`Requirements::of`].
+    pub fn of_part(
+        survey: &Survey,
+        settings: Settings,
+        records: u64,
+        arrivals: u64,
+    ) -> Result<Self, BuildError> {
+        let records = records.min(survey.ops().saturating_add(arrivals));
+        let mut part = Self::with_records(survey, settings, records)?;
+        part.simulation.origins = part.simulation.records;
+        part.simulation.history = History::size(part.simulation.ranks);
+        Ok(part)
+    }
+
+    fn with_records(survey: &Survey, settings: Settings, records: u64) -> Result<Self, BuildError> {
         if survey.ops() >= u64::from(u32::MAX) {
             return Err(BuildError::TooManyOps);
         }
         let released = usize::try_from(survey.ops().div_ceil(u64::from(u64::BITS)));
-        let records = records.min(survey.ops());
         let simulation = survey.of_records(records).requirements(settings)?;
         Ok(Self {
             simulation,
             buckets: 1 << simulation.records.max(1).ilog2(),
             released: released.map_err(|_| BuildError::TooManyOps)?,
         })
-    }
-
-    /// As these, for a [`Part`](crate::sim::streamed::Part).
-    #[must_use]
-    pub const fn in_part(mut self) -> Self {
-        self.simulation.origins = self.simulation.records;
-        self.simulation.history = History::size(self.simulation.ranks);
-        self
     }
 
     /// Size of all parts together, bytes; saturating.

@@ -152,8 +152,8 @@ pub struct Args {
 
     /// Keep operations in memory, or stream them from disk.
     ///
-    /// Streamed needs a binary file and runs on one thread [default: stored;
-    /// streamed if that would exceed --max-memory].
+    /// Streamed needs a binary file [default: stored; streamed if that would exceed
+    /// --max-memory].
     #[arg(help_heading = "Run", long, value_enum, value_name = "FORM", conflicts_with = "pattern")]
     program: Option<ProgramName>,
 
@@ -239,19 +239,16 @@ impl Args {
                  them"
             )));
         }
-        if self.threads.is_some_and(|threads| threads.get() > 1) {
-            return Err(CliError::usage("--program streamed runs on one thread"));
+        if self.partition.is_some() {
+            return Err(CliError::usage("--partition stores the program: leave out --program"));
         }
         Ok(())
     }
 
     /// Refuses options of results that only one process can find.
     fn check_across(&self, processes: &dyn Processes) -> Result<(), CliError> {
-        let of_one = [
-            ("--topology", self.network.is_shared()),
-            ("--timeline", self.picture.is_asked()),
-            ("--program streamed", self.program == Some(ProgramName::Streamed)),
-        ];
+        let of_one =
+            [("--topology", self.network.is_shared()), ("--timeline", self.picture.is_asked())];
         if self.partition.is_some() && processes.is_alone() {
             return Err(CliError::usage(
                 "--partition is for several processes: 'loggap-mpi simulate'",

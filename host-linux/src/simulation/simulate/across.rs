@@ -4,7 +4,7 @@ use loggap_core::sim::{Finished, RankCounters, Unfinished};
 use loggap_core::units::Picos;
 
 use super::{Job, Method, Outcome, ProgramForm, SHARED_LINKS, Watch};
-use crate::simulation::{LoadError, Parts, RunError, Source};
+use crate::simulation::{LoadError, LookedUp, Parts, RunError, Source};
 
 impl Job<'_> {
     /// Runs a schedule on several processes. The outcome is complete at the first one.
@@ -26,13 +26,16 @@ impl Job<'_> {
         }
     }
 
-    /// Runs the ranks of this process of an extrapolated trace; `None` if it must be stored.
+    /// Runs the ranks of this process of a program that is looked up; `None` if it must be stored.
     fn own_streamed(&self, source: &Source, watch: Watch<'_>) -> Result<Option<Outcome>, RunError> {
-        let Some(program) = source.extrapolation() else { return Ok(None) };
-        if self.parts.is_some() || self.program == Some(ProgramForm::Stored) {
-            return Ok(None);
+        let why = self.looked_up(source).filter(|_| self.parts.is_none());
+        let Some(why) = why else { return Ok(None) };
+        match self.streamed_in_windows((LookedUp::of(source)?, why), watch)? {
+            Err(why) if self.program == Some(ProgramForm::Streamed) => {
+                Err(LoadError::OneProcess(why.to_owned()).into())
+            }
+            ran => Ok(ran.ok()),
         }
-        Ok(self.streamed_in_windows(program, watch)?.ok())
     }
 
     /// Times of all processes, in their order, at the first one.
@@ -57,9 +60,8 @@ impl Job<'_> {
         let named = |left| self.parts.map_or(left, |parts| parts.named(left));
         let Finished { makespan, last_rank, events } = own.finished;
         let partitions = match own.method {
-            Method::Windows { partitions, .. } | Method::Streamed { parts: [_, partitions], .. } => {
-                partitions as u64
-            }
+            Method::Windows { partitions, .. }
+            | Method::Streamed { parts: [_, partitions], .. } => partitions as u64,
             _ => 0,
         };
         let ranks = self.parts.map_or(own.ranks, |_| source.ranks());

@@ -8,9 +8,7 @@ use loggap_core::sim::{
 use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, WATCHED, WATCHED_ON_NETWORK, Watch};
 use crate::simulation::network::{messages, with_more_memory};
 use crate::simulation::noise::with_noise;
-use crate::simulation::{
-    LoadError, Needs, NetworkUse, RunError, Source, StreamedSchedule, stream, stream_extrapolated,
-};
+use crate::simulation::{LookedUp, Needs, NetworkUse, RunError, Source, StreamedSchedule, stream};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
 use crate::timeline::link_holds::LinkHolds;
@@ -37,14 +35,18 @@ impl Job<'_> {
         with_more_memory(&mut 1, |times| InOrder { job: self, times, watch }.of(source, reason))
     }
 
-    /// Runs in order, looking the operations up during the run; the `reasons` are why they are not
-    /// stored, and why windows are not used.
+    /// Looks the operations up during the run; `reason` is why they are not stored.
     pub(super) fn streamed(
         &self,
         source: &Source,
-        reasons: [&str; 2],
+        reason: &str,
         watch: Watch<'_>,
     ) -> Result<Outcome, RunError> {
+        let why = match self.streamed_in_windows((LookedUp::of(source)?, reason), watch)? {
+            Ok(outcome) => return Ok(outcome),
+            Err(why) => why,
+        };
+        let reasons = [reason, why];
         with_more_memory(&mut 1, |times| {
             InOrder { job: self, times, watch }.of_streamed(source, reasons)
         })
@@ -63,7 +65,11 @@ impl InOrder<'_> {
     }
 
     /// As [`Self::of`], for a program that is looked up during the run.
-    fn of_streamed(&self, source: &Source, [reason, in_order]: [&str; 2]) -> Result<Outcome, RunError> {
+    fn of_streamed(
+        &self,
+        source: &Source,
+        [reason, in_order]: [&str; 2],
+    ) -> Result<Outcome, RunError> {
         let besides = |needs: &Needs| self.besides(needs);
         let loading = Stopwatch::start();
         let run = |schedule: StreamedSchedule<'_>, needs: &Needs| {
@@ -72,12 +78,7 @@ impl InOrder<'_> {
             let method = Method::Streamed { reason, in_order, parts: [1, 1] };
             Ok(Outcome { load, method, ..self.run(schedule, needs)? })
         };
-        let (settings, limit) = (self.job.settings, self.job.limit(&besides));
-        match (source, source.extrapolation()) {
-            (Source::File(file), _) => stream(file, settings, &limit, run),
-            (_, Some(program)) => stream_extrapolated(program, settings, &limit, run),
-            _ => Err(LoadError::NoFile.into()),
-        }
+        stream(LookedUp::of(source)?, self.job.settings, &self.job.limit(&besides), run)
     }
 
     /// Runs a schedule that is loaded.

@@ -15,7 +15,6 @@ use loggap_core::measure::Clock;
 use loggap_core::sim::{Finished, Parameters, RankCounters, Settings, Unfinished};
 use loggap_core::units::Picos;
 
-use super::windows::EXTRAPOLATED;
 use super::{
     Alone, Hints, Limit, LoadError, Needs, NetworkPlan, NetworkUse, Parts, PhasedNoise, Processes,
     RunError, Source,
@@ -127,9 +126,6 @@ impl Default for Method {
         Self::COMPUTED
     }
 }
-
-/// Why a file that is read as it runs is simulated in order of events.
-const READ_IN_ORDER: &str = "the operations are read in the order in which all happens";
 
 /// Why a run on a network is in order of events, stored or computed.
 pub const SHARED_LINKS: &str = "messages share links: how fast one crosses a link depends on all others \
@@ -294,17 +290,8 @@ impl<'a> Job<'a> {
         if self.processes.count() > 1 {
             return self.across(source, watch);
         }
-        if self.program == Some(ProgramForm::Streamed) {
-            return self.streamed(source, ["asked for", READ_IN_ORDER], watch);
-        }
-        if self.program.is_none()
-            && !self.wanted.causes
-            && let Some(program) = source.extrapolation()
-        {
-            return match self.streamed_in_windows(program, watch)? {
-                Ok(outcome) => Ok(outcome),
-                Err(why) => self.streamed(source, [EXTRAPOLATED, why], watch),
-            };
+        if let Some(why) = self.looked_up(source) {
+            return self.streamed(source, why, watch);
         }
         match self.computed_or_stored(source, watch) {
             Err(RunError::Load(LoadError::Memory { needed, allowed }))
@@ -312,9 +299,20 @@ impl<'a> Job<'a> {
             {
                 let reason =
                     format!("stored it would take {needed} bytes of memory, of {allowed} allowed");
-                self.streamed(source, [&reason, READ_IN_ORDER], watch)
+                self.streamed(source, &reason, watch)
             }
             other => other,
+        }
+    }
+
+    /// Why the operations of `source` are looked up and not stored, if that is certain.
+    fn looked_up(&self, source: &Source) -> Option<&'static str> {
+        match self.program {
+            Some(ProgramForm::Streamed) => Some("asked for"),
+            None if !self.wanted.causes && source.extrapolation().is_some() => {
+                Some("it is extrapolated from a trace")
+            }
+            _ => None,
         }
     }
 

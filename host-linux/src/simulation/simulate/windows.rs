@@ -8,13 +8,11 @@ use loggap_core::sim::{Counters, Noise, Observer, RankCounters, Silent};
 use super::{Job, Method, Outcome, SHARED_LINKS, Stopwatch, Stuck, Watch};
 use crate::simulation::noise::with_noise;
 use crate::simulation::windows::{
-    Across, Ended, Reached, Resources, Split, WindowError, load, load_across, run,
-    run_streamed,
+    Across, Ended, Reached, Resources, Split, WindowError, load, load_across, run, run_streamed,
 };
-use crate::simulation::{LoadError, Needs, RunError, Source};
+use crate::simulation::{LoadError, LookedUp, Needs, RunError, Source};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
-use crate::trace::extrapolate::Extrapolation;
 
 /// Largest summaries of histories of messages between processes.
 const MOST_CREATORS: u32 = 3 * 16 * 16;
@@ -69,11 +67,11 @@ impl Job<'_> {
         }
     }
 
-    /// Runs the ranks of this process of an extrapolated trace in windows; `Err` in the result if it
-    /// must run in order, and why.
+    /// Runs the ranks of this process of a program that is looked up in windows, with the reason why
+    /// it is not stored; `Err` in the result if it must run in order, and why.
     pub(super) fn streamed_in_windows(
         &self,
-        program: &Extrapolation,
+        program: (LookedUp<'_>, &str),
         watch: Watch<'_>,
     ) -> Result<Result<Outcome, &'static str>, RunError> {
         if self.network.is_some() {

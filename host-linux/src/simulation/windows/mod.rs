@@ -10,8 +10,8 @@ mod threads;
 mod workers;
 
 pub(super) use computed::run_in_parts;
-pub(super) use streamed::{EXTRAPOLATED, run_streamed};
 pub use load::{Across, Split, load, load_across, partition_shift};
 pub use memory::WindowMemory;
 pub use parts::Reached;
 pub use run::{Ended, Resources, WindowError, WindowRun, run};
+pub(super) use streamed::run_streamed;

@@ -1,13 +1,12 @@
-//! Runs of extrapolated traces in parts of the ranks, on several threads or processes.
+//! Runs of programs that are looked up, in parts of the ranks, on several threads or processes.
 
-use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use loggap_core::sim::implicit::RankRange;
 use loggap_core::sim::mail::Block;
 use loggap_core::sim::streamed::{self, Builder, GivenUp, Part, Requirements};
-use loggap_core::sim::{BuildError, Finished, Noise, Parameters, Settings, SimError, Survey};
+use loggap_core::sim::{BuildError, Finished, Noise, Settings, SimError};
 
 use super::load::blocks;
 use super::memory::{MailRoom, Mails, chains};
@@ -15,9 +14,10 @@ use super::parts::{Border, InWindows, Ran, Reached, WindowLimits, run_parts};
 use super::run::Resources;
 use crate::schedule::NumberedLookup;
 use crate::simulation::simulate::{Job, Method, Outcome, Stopwatch, Stuck, Watch};
-use crate::simulation::streamed::Owned;
-use crate::simulation::{LoadError, Processes, RunError, agreed};
-use crate::trace::extrapolate::{ExtrapolatedLookup, Extrapolation, UnderWay};
+use crate::simulation::streamed::{Besides, Lookups, Owned, build, survey_of};
+use crate::simulation::{
+    Limit, LoadError, LookedUp, Processes, RunError, StreamedSchedule, agreed,
+};
 
 /// Share of the memory limit for messages between parts, and for operations under way: one part of
 /// this many.
@@ -50,11 +50,12 @@ impl<'m, N: Noise + Send> InWindows<'m> for StreamedPart<'m, '_, N> {
     }
 }
 
-/// Division of an extrapolated trace.
+/// Division of a program.
 struct Division<'e> {
-    program: &'e Extrapolation,
-    /// Sends, receives and calculations of each rank.
+    program: LookedUp<'e>,
     counts: &'e [[u32; 3]],
+    /// Number of sends of all ranks.
+    sends: u64,
     shift: u32,
     block: Block,
     /// Parts of this process.
@@ -63,14 +64,15 @@ struct Division<'e> {
 }
 
 impl<'e> Division<'e> {
-    fn of(program: &'e Extrapolation, counts: &'e [[u32; 3]], job: &Job<'_>) -> Self {
+    fn of(program: LookedUp<'e>, counts: &'e [[u32; 3]], job: &Job<'_>) -> Self {
         let ranks = program.ranks();
         let (shift, block) = blocks(ranks, job.threads, job.processes);
         let all = ranks.div_ceil(1 << shift);
         let end = block.first.saturating_add(block.each).min(all);
         let parts = block.first.min(all)..end;
         let threads = job.threads.clamp(1, parts.len().max(1));
-        Self { program, counts, shift, block, parts, threads }
+        let sends = counts.iter().map(|[sends, ..]| u64::from(*sends)).sum();
+        Self { program, counts, sends, shift, block, parts, threads }
     }
 
     /// Ranks of a part, and their operations.
@@ -80,14 +82,6 @@ impl<'e> Division<'e> {
         (first..end, self.counts.get(first as usize..end as usize).unwrap_or_default())
     }
 
-    fn survey(&self, part: u32) -> Survey {
-        let (ranks, counts) = self.ranks(part);
-        let ops = |counts: &[u32; 3]| counts.iter().map(|count| u64::from(*count)).sum::<u64>();
-        let all = counts.iter().map(ops).sum();
-        let most = counts.iter().map(ops).max().unwrap_or(0);
-        Survey::bound(ranks.end - ranks.start, [all, most], [0, 0])
-    }
-
     /// Requirements of each part, of which all have as many records as fit.
     fn requirements(
         &self,
@@ -95,48 +89,49 @@ impl<'e> Division<'e> {
         most_bytes: u64,
     ) -> Result<(Vec<Requirements>, Memory), LoadError> {
         let of = |part, records| {
-            Requirements::of(&self.survey(part), settings, records).map(Requirements::in_part)
+            Requirements::of_part(&survey_of(self.ranks(part).1), settings, records, self.sends)
         };
-        let (mut fixed, mut each) = (self.program.bytes(), 1);
+        let Besides { lookups, tags, .. } = self.program.besides();
+        let (mut fixed, mut each) = (lookups.saturating_add(tags), 1);
         for part in self.parts.clone() {
             let [none, one, two] = [of(part, 0)?, of(part, 1)?, of(part, 2)?].map(|n| n.bytes());
             fixed = fixed.saturating_add(none);
             each = each.max(two.saturating_sub(one));
         }
-        let tags = self.program.tags().bytes();
-        let taken = fixed.saturating_add(tags);
-        let rest = most_bytes.saturating_sub(taken);
+        let rest = most_bytes.saturating_sub(fixed);
         let mail = rest / MAIL_SHARE;
         let records = (rest - mail) / (each * self.parts.len().max(1) as u64);
         if records == 0 {
-            return Err(LoadError::Memory { needed: taken.saturating_add(each), allowed: most_bytes });
+            let needed = fixed.saturating_add(each);
+            return Err(LoadError::Memory { needed, allowed: most_bytes });
         }
         let all = self.parts.clone().map(|part| of(part, records));
-        Ok((all.collect::<Result<_, _>>()?, Memory { fixed: taken, each, mail }))
+        Ok((all.collect::<Result<_, _>>()?, Memory { fixed, each, mail }))
     }
 
-    /// Part of a simulation in `memory`.
-    fn part<'m, 'p, N: Noise>(
+    /// Lookups of each part, or those of all.
+    fn lookups(&self) -> Result<Vec<Lookups>, LoadError> {
+        match self.program {
+            LookedUp::File(_) => Ok(vec![Lookups::new(self.program, 0..self.program.ranks())?]),
+            LookedUp::Extrapolated(_) => {
+                let of = |part| Lookups::new(self.program, self.ranks(part).0);
+                self.parts.clone().map(of).collect()
+            }
+        }
+    }
+
+    /// Schedule of a part, in `memory`.
+    fn schedule<'m>(
         &self,
         index: u32,
         needs: Requirements,
-        (memory, under_way): (&'m mut Owned, &'m UnderWay),
-        (parameters, settings, noise): (Parameters<'p>, Settings, N),
-    ) -> Result<Result<Part<'m, 'p, N, NumberedLookup<'m>>, GivenUp>, BuildError>
-    where
-        'e: 'm,
-    {
-        let (memory, _) = memory.lend();
-        let mut builder = Builder::new(memory, needs)?;
+        memory: &'m mut Owned,
+        lookup: NumberedLookup<'m>,
+    ) -> Result<StreamedSchedule<'m>, BuildError> {
+        let mut builder = Builder::new(memory.lend(), needs)?;
         let (ranks, counts) = self.ranks(index);
-        builder.part(self.program.ranks(), ranks.clone())?;
-        for (rank, counts) in ranks.zip(counts) {
-            builder.counted_rank(rank, *counts)?;
-        }
-        let lookup = ExtrapolatedLookup::new(self.program, under_way);
-        let schedule = builder.finish(NumberedLookup::Extrapolated(lookup))?;
-        let range = RankRange { index, shift: self.shift, block: self.block };
-        Ok(Part::new(schedule, parameters, settings, noise, range))
+        build(&mut builder, self.program.ranks(), ranks, counts)?;
+        builder.finish(lookup)
     }
 }
 
@@ -164,113 +159,135 @@ const fn reason(why: GivenUp) -> &'static str {
     }
 }
 
-/// Runs `program` in parts; the outcome is that of the ranks of this process. `Err` in the result if
-/// it must run in order, and why.
+/// Runs `program` in parts; the outcome is that of the ranks of this process, with `why` it is not
+/// stored. `Err` in the result if it must run in order, and why.
 ///
 /// # Errors
 ///
 /// [`RunError`].
 pub(in crate::simulation) fn run_streamed<N: Noise + Clone + Send>(
     job: &Job<'_>,
-    program: &Extrapolation,
+    (program, why): (LookedUp<'_>, &str),
     noise: N,
     watch: Watch<'_>,
 ) -> Result<Result<Outcome, &'static str>, RunError> {
     let processes = job.processes;
     let loading = Stopwatch::start();
-    let no_memory = |error: io::Error| RunError::from(LoadError::Pages(error));
-    let counts = program.counts().map_err(no_memory)?;
-    let Some(counts) = counts else { return Ok(Err("it receives from any rank, or any tag")) };
+    let limit = Limit { hints: job.hints, ..Limit::none() };
+    let counts = agreed(processes, program.counts(&limit).map_err(RunError::Load))?;
+    let Some(counts) = counts else { return Ok(Err(NOT_PLAIN)) };
     let division = Division::of(program, &counts, job);
-    let listed = if job.wanted.finish { u64::from(program.ranks()) * 8 } else { 0 };
-    let prepare = || -> Result<_, RunError> {
-        let most_bytes = job.most_bytes.saturating_sub(listed);
+    let besides = if job.wanted.finish { u64::from(program.ranks()) * 8 } else { 0 };
+    let besides = besides.saturating_add(size_of_val(&*counts) as u64);
+    let prepare = || -> Result<_, LoadError> {
+        let most_bytes = job.most_bytes.saturating_sub(besides);
         let (needs, memory) = division.requirements(job.settings, most_bytes)?;
-        let owned = needs.iter().map(|needs| Owned::new(needs, 0)).collect::<Result<Vec<_>, _>>();
-        let state = |part| UnderWay::new(program, division.ranks(part).0);
-        let states = division.parts.clone().map(state).collect::<Result<Vec<_>, _>>();
-        Ok((needs, memory, owned.map_err(no_memory)?, states.map_err(no_memory)?))
+        let owned = needs.iter().map(Owned::new).collect::<Result<Vec<_>, _>>()?;
+        Ok((needs, memory, owned, division.lookups()?))
     };
-    let (needs, memory, mut owned, states) = agreed(processes, prepare())?;
-    let costs = (job.parameters, job.settings, noise);
-    let built = (division.parts.clone().zip(needs).zip(owned.iter_mut().zip(&states)))
-        .map(|((index, needs), memory)| division.part(index, needs, memory, costs.clone()))
-        .collect::<Result<Result<Vec<_>, _>, _>>();
-    let built = built.map_err(|error| RunError::Load(error.into()));
-    let built = agreed(processes, built)?;
+    let prepared = agreed(processes, prepare().map_err(RunError::Load))?;
+    let (needs, memory, mut owned, mut lookups) = prepared;
+    let build = || -> Result<Vec<_>, LoadError> {
+        let lent = lookups.iter_mut().map(|lookups| lookups.lend(program));
+        let lent = lent.collect::<Result<Vec<_>, _>>()?;
+        let lent = lent.iter().cycle();
+        (division.parts.clone().zip(needs).zip(owned.iter_mut().zip(lent)))
+            .map(|((index, needs), (owned, lookup))| {
+                let schedule = division.schedule(index, needs, owned, *lookup)?;
+                let Division { shift, block, .. } = division;
+                let range = RankRange { index, shift, block };
+                Ok(Part::new(schedule, job.parameters, job.settings, noise.clone(), range))
+            })
+            .collect()
+    };
+    let built = agreed(processes, build().map_err(RunError::Load))?;
     // All processes have the same settings.
-    let parts = match built {
+    let parts = match built.into_iter().collect::<Result<Vec<_>, _>>() {
         Ok(parts) => parts,
         Err(why) => return Ok(Err(reason(why))),
     };
-    let parts: Vec<_> =
-        parts.into_iter().map(|part| Mutex::new(StreamedPart { part, stopped: None })).collect();
-    let sends = counts.iter().map(|[sends, ..]| u64::from(*sends)).sum::<u64>();
-    let room = MailRoom { messages: u32::try_from(sends.saturating_mul(streamed::PLACES)).unwrap_or(u32::MAX), bytes: memory.mail };
-    let chains = chains(parts.len(), division.block, processes);
-    let mails = agreed(processes, Mails::new(division.threads, chains, room).map_err(no_memory))?;
     let load = loading.read();
-    let running = Stopwatch::start();
-    let ops = counts.iter().flatten().map(|count| u64::from(*count)).sum::<u64>();
-    let width = job.parameters.lookahead();
-    let mut progress = |reached: Reached| watch(reached.progress(ops + sends, width));
-    let windows = WindowLimits { small: Resources::SMALL, sparse: u64::MAX };
-    let mut border = Border::new(processes, division.block, division.shift);
-    let ran = run_parts(&parts, &mails, windows, &mut border, &mut progress);
-    let run = running.read();
-    let mut parts: Vec<_> = (parts.into_iter())
-        .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
-        .collect();
-    if let Some(why) = given_up(processes, &parts, job.most_bytes)? {
-        return Ok(Err(reason(why)));
-    }
-    // A part that stops says why, so that here all processes got to the end.
-    let threads = ran.unwrap_or(1);
-    let mut finished = Finished::default();
-    let mut stuck = Stuck::default();
-    for StreamedPart { part, .. } in &mut parts {
-        finished.join(&part.finished()?);
-        part.unfinished(|left| stuck.add(left));
-    }
-    let most: u32 = parts.iter().map(|part| part.part.most_records()).sum();
-    let finish = || parts.iter().flat_map(|part| part.part.finishes()).collect();
-    let own = division.parts.clone().flat_map(|part| division.ranks(part).1);
-    Ok(Ok(Outcome {
-        ranks: program.ranks(),
-        ops: own.flatten().map(|count| u64::from(*count)).sum(),
-        memory_bytes: memory.fixed + u64::from(most) * memory.each + mails.bytes() + listed,
-        most_under_way: Some(most),
-        finished,
-        load,
-        run,
-        stuck,
-        finish: job.wanted.finish.then(finish),
-        crossing: border.received,
-        method: Method::Streamed {
-            reason: EXTRAPOLATED.to_owned(),
-            in_order: None,
-            parts: [threads, parts.len()],
-        },
-        ..Outcome::default()
+    let memory = Memory { fixed: memory.fixed + besides, ..memory };
+    let ran = division.run(parts, memory, job, watch)?;
+    let program_reason = why.to_owned();
+    Ok(ran.map_err(reason).map(|(outcome, parts)| {
+        let method = Method::Streamed { reason: program_reason, in_order: None, parts };
+        Outcome { load, method, ..outcome }
     }))
 }
 
-/// Why an extrapolated trace is not stored.
-pub(in crate::simulation) const EXTRAPOLATED: &str = "it is extrapolated from a trace";
+impl Division<'_> {
+    /// Runs `parts` to their end; the outcome is that of these. Also the numbers of threads and of
+    /// parts.
+    fn run<N: Noise + Send>(
+        &self,
+        parts: Vec<Part<'_, '_, N, NumberedLookup<'_>>>,
+        memory: Memory,
+        job: &Job<'_>,
+        watch: Watch<'_>,
+    ) -> Result<Result<(Outcome, [usize; 2]), GivenUp>, RunError> {
+        let processes = job.processes;
+        let with_error = |part| Mutex::new(StreamedPart { part, stopped: None });
+        let parts: Vec<_> = parts.into_iter().map(with_error).collect();
+        let places = u32::try_from(self.sends.saturating_mul(streamed::PLACES));
+        let room = MailRoom { messages: places.unwrap_or(u32::MAX), bytes: memory.mail };
+        let chains = chains(parts.len(), self.block, processes);
+        let mails = Mails::new(self.threads, chains, room).map_err(LoadError::Pages);
+        let mails = agreed(processes, mails.map_err(RunError::Load))?;
+        let running = Stopwatch::start();
+        let ops = |counts: &[[u32; 3]]| counts.iter().flatten().map(|n| u64::from(*n)).sum::<u64>();
+        let (of, width) = (ops(self.counts) + self.sends, job.parameters.lookahead());
+        let mut progress = |reached: Reached| watch(reached.progress(of, width));
+        let windows = WindowLimits { small: Resources::SMALL, sparse: u64::MAX };
+        let mut border = Border::new(processes, self.block, self.shift);
+        let ran = run_parts(&parts, &mails, windows, &mut border, &mut progress);
+        let run = running.read();
+        let mut parts: Vec<_> = (parts.into_iter())
+            .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+        agreed(processes, self.program.unchanged().map_err(RunError::Load))?;
+        if let Some(why) = given_up(processes, &parts, (job.most_bytes, border.full))? {
+            return Ok(Err(why));
+        }
+        let mut finished = Finished::default();
+        let mut stuck = Stuck::default();
+        for StreamedPart { part, .. } in &mut parts {
+            finished.join(&part.finished()?);
+            part.unfinished(|left| stuck.add(left));
+        }
+        let most: u32 = parts.iter().map(|part| part.part.most_records()).sum();
+        let finish = || parts.iter().flat_map(|part| part.part.finishes()).collect();
+        let outcome = Outcome {
+            ranks: self.program.ranks(),
+            ops: self.parts.clone().map(|part| ops(self.ranks(part).1)).sum(),
+            memory_bytes: memory.fixed + u64::from(most) * memory.each + mails.bytes(),
+            most_under_way: Some(most),
+            finished,
+            run,
+            stuck,
+            finish: job.wanted.finish.then(finish),
+            crossing: border.received,
+            ..Outcome::default()
+        };
+        Ok(Ok((outcome, [ran.unwrap_or(1), parts.len()])))
+    }
+}
+
+/// Why a program is read in order, where that is known from its operations.
+const NOT_PLAIN: &str =
+    "operations have wildcards, or are on several processors or interfaces of a rank";
 
 /// Why a process gave a run up, if one did.
 fn given_up<N: Noise + Send>(
     processes: &dyn Processes,
     parts: &[StreamedPart<'_, '_, N>],
-    allowed: u64,
+    (allowed, is_full): (u64, bool),
 ) -> Result<Option<GivenUp>, RunError> {
-    let stopped = match parts.iter().find_map(|part| part.stopped) {
-        None => Ok(()),
-        Some(SimError::RecordsFull { records }) => {
-            Err(LoadError::UnderWay { records: records * parts.len(), allowed }.into())
-        }
-        Some(error) => Err(RunError::Stopped(error)),
-    };
+    let stopped = parts.iter().find_map(|part| part.stopped);
+    let full = is_full.then_some(SimError::RecordsFull { records: 0 });
+    let stopped = stopped
+        .or(full)
+        .map_or(Ok(()), |error| Err(RunError::Stopped(error).of_records(allowed, parts.len())));
     agreed(processes, stopped)?;
     let all = [None, Some(GivenUp::Tie), Some(GivenUp::Rendezvous)];
     let own = parts.iter().find_map(|part| part.part.given_up());

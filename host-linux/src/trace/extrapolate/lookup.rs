@@ -183,8 +183,7 @@ impl<'e> ExtrapolatedLookup<'e> {
     #[inline]
     fn place(&self, index: OpIndex) -> Option<(&'e Sequence, Place<'e>)> {
         let sequence = self.sequence(index.rank)?;
-        let Cursor { begin, first, plain, .. } =
-            self.under_way.cursor(index.rank)?.get();
+        let Cursor { begin, first, plain, .. } = self.under_way.cursor(index.rank)?.get();
         // Mostly in the same segment as the last one.
         let at = index.op.wrapping_sub(begin);
         if at < plain {

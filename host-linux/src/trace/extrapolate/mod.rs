@@ -42,6 +42,7 @@ use crate::schedule::TagNumbers;
 use expansion::{Expansion, Kind, Work};
 use mapping::{Extents, Mapping, Step};
 use sequence::Sequence;
+pub(crate) use sequence::count;
 
 /// Memory for something of each of `ranks` ranks.
 fn room<T>(ranks: u32) -> io::Result<Vec<T>> {
@@ -143,7 +144,7 @@ impl Extrapolation {
                 let expansion = self.expansion(*kind, rank);
                 let mut once = [0; 3];
                 for kind in (0..expansion.len()).filter_map(|at| expansion.operation(at, 0)) {
-                    sequence::count(kind, &mut once);
+                    count(kind, &mut once);
                 }
                 counts.iter_mut().zip(once).for_each(|(count, once)| *count += times * once);
             }

@@ -217,7 +217,7 @@ impl Sequence {
 }
 
 /// Counts an operation among sends, receives and calculations.
-pub(super) const fn count(kind: OpKind, [sends, receives, calcs]: &mut [u32; 3]) {
+pub(crate) const fn count(kind: OpKind, [sends, receives, calcs]: &mut [u32; 3]) {
     *match kind {
         OpKind::Send { .. } => sends,
         OpKind::Receive { .. } => receives,
