@@ -207,10 +207,14 @@ fn a_trace_is_simulated_on_more_ranks_stored_and_not() {
     let simulated =
         |more: &[&str]| document(&[&["simulate", "--trace", TRACED], more, &free].concat());
     let copies = ["--extrapolate", "300"];
-    let streamed = simulated(&copies);
+    let streamed = simulated(&[&copies[..], &["--threads", "2"]].concat());
+    assert_eq!(streamed["engine"], "windows");
+    let in_order = simulated(&[&copies[..], &["--threads", "1"]].concat());
+    assert_eq!(in_order["engine"], "sequential");
     let stored = simulated(&[&copies[..], &["--program", "stored"]].concat());
     for key in ["ranks", "ops", "events", "makespan_ps", "finish_ps", "extrapolation"] {
         assert_eq!(streamed[key], stored[key], "{key}");
+        assert_eq!(streamed[key], in_order[key], "{key}");
     }
     assert_eq!(streamed["ranks"], 600);
     assert_eq!((&streamed["program"], &stored["program"]), (&"streamed".into(), &"stored".into()));

@@ -4,9 +4,10 @@ use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use loggap::schedule::{ScheduleFile, WriteError, write_text};
+use loggap::schedule::{Form, ScheduleFile, WriteError, write_text};
 use loggap::simulation::{
-    Job, LoadError, Outcome, ParameterSets, Parts, Processes, RunError, Source, Wanted,
+    Job, LoadError, Method, Outcome, ParameterSets, Parts, Processes, ProgramForm, RunError,
+    Source, Wanted,
 };
 use loggap_core::goal::pattern::Options;
 use loggap_core::random::Random;
@@ -15,7 +16,7 @@ use loggap_core::units::Bytes;
 use loggap_tests::program::Program;
 use loggap_tests::random_pattern::{options, patterns};
 use loggap_tests::random_program::{Shape, parameters, program};
-use loggap_tests::{engine, seeds, shadow};
+use loggap_tests::{engine, seeds, shadow, streamed};
 
 /// What each process brings to a meeting: words for the others, and numbers.
 type Brought = (Vec<Vec<u32>>, Vec<u64>);
@@ -98,7 +99,7 @@ fn on_processes(
     let mut ran: Vec<_> = thread::scope(|scope| {
         let run = |index| {
             let (room, source) = (&room, &source);
-            let Job { parameters, settings, noise, threads, wanted, .. } = job.clone();
+            let Job { parameters, settings, noise, threads, wanted, program, .. } = job.clone();
             move || {
                 let process = Process { room, index, count };
                 let parts = parts.map(|parts| Parts::new(parts, threads, &process).unwrap());
@@ -106,7 +107,7 @@ fn on_processes(
                 let numbered = sets.numbered(ranks);
                 let parameters =
                     if parts.is_some() { numbered.parameters().unwrap() } else { parameters };
-                let job = Job { noise, threads, wanted, ..Job::new(parameters, settings) };
+                let job = Job { noise, threads, wanted, program, ..Job::new(parameters, settings) };
                 Job { processes: &process, parts, ..job }.simulate(&source(), &|_| {})
             }
         };
@@ -198,6 +199,51 @@ fn random_programs_give_the_same_on_several_processes() {
     }
 
     assert!(compared > 300 && crossing > 3_000, "{compared} compared, {crossing} messages");
+}
+
+#[test]
+fn random_programs_that_are_looked_up_give_the_same_on_several_processes() {
+    let (mut compared, mut crossing, mut for_one) = (0, 0, 0);
+    for seed in seeds(0..600) {
+        let mut random = Random::new(seed);
+        let shape = Shape { ranks: 9, messages: 60, faults: 1, ..Shape::PLAIN };
+        let program = program(&mut random, &shape);
+        let mut settings = shadow::Settings::random(&mut random);
+        settings.receive = shadow::Receive::Hold;
+        let levels = settings.levels.iter_mut().flat_map(|level| &mut level.parameters);
+        for (_, set) in settings.parameters.iter_mut().chain(levels) {
+            set.eager_limit = Bytes(u64::MAX);
+        }
+        let sets = engine::sets(&settings);
+        let job = Job {
+            wanted: Wanted { finish: true, ..Wanted::default() },
+            threads: 1 + random.below(2) as usize,
+            program: Some(ProgramForm::Streamed),
+            ..Job::new(sets.parameters().unwrap(), engine::settings(&settings))
+        };
+        let form = [Form::Native, Form::Reference][random.below(2) as usize];
+        let bytes = streamed::bytes(&program, form).unwrap();
+        let source = || Source::File(ScheduleFile::from_bytes("t.bin", bytes.clone()).unwrap());
+        let alone = job.simulate(&source(), &|_| {}).unwrap();
+        for count in [2, 3, 5] {
+            match on_processes(&job, &sets, source, count, None) {
+                Err(RunError::Load(LoadError::OneProcess(why))) => {
+                    assert!(why.contains("simultaneous") || why.contains("o + L is 0"), "{why}");
+                    for_one += 1;
+                }
+                together => {
+                    let together = together.unwrap();
+                    assert_eq!(results(&together), results(&alone), "{seed} {count} {form}");
+                    let Method::Streamed { in_order: None, .. } = together.method else {
+                        panic!("{:?}", together.method)
+                    };
+                    compared += 1;
+                    crossing += together.crossing;
+                }
+            }
+        }
+    }
+    assert!(compared > 5 * for_one && crossing > 3_000, "{compared} {for_one} {crossing}");
 }
 
 #[test]

@@ -410,12 +410,11 @@ fn what_is_not_read_as_it_runs_is_said() {
     let path = folder.generated("all.lgs", &pattern);
     let text = folder.generated("all.goal", &pattern);
     let streamed = ["--program", "streamed"];
-    let cases: [(&[&str], i32, &str); 7] = [
+    let cases: [(&[&str], i32, &str); 6] = [
         (&[&text], 2, "a text cannot be read as it runs"),
         (&[&path, "--explain"], 2, "--explain needs all of them"),
         (&[&path, "--sensitivity"], 2, "--sensitivity needs all of them"),
         (&[&path, "--sweep", "L=1:9:3"], 2, "--sweep needs all of them"),
-        (&[&path, "--threads", "2"], 2, "on one thread"),
         (&pattern[..], 2, "--program"),
         (&[&path, "--max-memory", "2K"], 1, "raise --max-memory"),
     ];

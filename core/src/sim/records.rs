@@ -60,19 +60,28 @@ impl<'m> Records<'m> {
     /// Notes that an operation or message was created by the present event.
     #[inline]
     pub(super) fn stamp(&mut self, op: u32, now: u64, seq: u32) {
+        self.set_origin(op, self.origin);
         let record = self.at_mut(op);
         record.created = now;
         record.seq = seq;
-        self.set_origin(op, self.origin);
+    }
+
+    /// True if stamps order all.
+    #[inline]
+    pub(super) const fn are_stamped(&self) -> bool {
+        self.origins.is_empty()
     }
 
     /// True if an operation or message was created before another one on its rank.
     #[inline]
     pub(super) fn is_older(&self, op: u32, other: u32) -> bool {
-        let (one, two) = (self.at(op), self.at(other));
-        if self.origins.is_empty() || one.created != two.created {
-            return one.stamp() < two.stamp();
+        if self.are_stamped() {
+            return self.at(op).stamp() < self.at(other).stamp();
         }
+        self.is_older_apart(op, other)
+    }
+
+    fn is_older_apart(&self, op: u32, other: u32) -> bool {
         let order = self.history.compare(self.ancestor(op), self.ancestor(other));
         self.open_tie.set(self.open_tie.get() || order.is_none());
         order.is_some_and(Ordering::is_lt)

@@ -35,7 +35,7 @@ pub(super) struct Besides {
     /// During the run.
     pub(super) lookups: u64,
     /// Before it.
-    reading: u64,
+    pub(super) reading: u64,
     pub(super) tags: u64,
 }
 

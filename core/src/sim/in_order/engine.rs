@@ -75,7 +75,6 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             schedule;
         let Requirements { cpus, nics, .. } = requirements;
         let queue = Queue::new(take(&mut memory.queue), &mut [], take(&mut memory.places));
-        let queue = queue.starting_at(first_rank);
         Self {
             ranks: Ranks::new(memory, first_rank, waiting, [cpus, nics], settings.receive),
             storage,
@@ -151,15 +150,18 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         let Some(due) = self.order.next(&mut self.ranks.records)? else { return Ok(false) };
         self.ranks.now = self.order.now;
         match due {
-            Due::Event(Entry { index: rank, .. }) => match self.ranks.candidate(rank) {
-                Some(next) => {
-                    self.prefetch_events();
-                    Touched::note(&mut self.touched, rank);
-                    self.execute(rank, next).map_err(|error| error.on(rank))?;
-                    self.release_touched()?;
+            Due::Event(Entry { index, .. }) => {
+                let rank = self.ranks.states.rank(index);
+                match self.ranks.candidate(rank) {
+                    Some(next) => {
+                        self.prefetch_events();
+                        Touched::note(&mut self.touched, rank);
+                        self.execute(rank, next).map_err(|error| error.on(rank))?;
+                        self.release_touched()?;
+                    }
+                    None => self.order.queue.drop(index),
                 }
-                None => self.order.queue.drop(rank),
-            },
+            }
             Due::Arrival(Entry { index: message, .. }) => {
                 self.prefetch_arrivals(message);
                 let rank = self.arrive(message);
@@ -195,9 +197,10 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     /// Updates a rank's entry in the queue.
     #[inline]
     pub(super) fn refresh(&mut self, rank: u32) {
+        let index = self.ranks.states.place(rank);
         match self.ranks.candidate(rank) {
-            Some(next) => self.order.queue.set(next.entry),
-            None => self.order.queue.drop(rank),
+            Some(next) => self.order.queue.set(Entry { index, ..next.entry }),
+            None => self.order.queue.drop(index),
         }
     }
 

@@ -39,31 +39,40 @@ impl Ranks<'_> {
     /// The next event of `rank`, at or after the current time.
     #[inline]
     pub(super) fn candidate(&mut self, rank: u32) -> Option<Candidate> {
-        if self.single { self.first_listed(rank) } else { self.first_pending(rank) }
+        if !self.single {
+            return self.first_pending(rank);
+        }
+        if self.records.are_stamped() {
+            return self.first_listed(rank, |one, other| one.entry.before(&other.entry));
+        }
+        self.first_apart(rank)
     }
 
     #[inline]
-    fn first_listed(&self, rank: u32) -> Option<Candidate> {
+    fn first_listed(
+        &self,
+        rank: u32,
+        before: impl Fn(&Candidate, &Candidate) -> bool,
+    ) -> Option<Candidate> {
         let mut best: Option<Candidate> = None;
         for (class, last) in CLASSES.into_iter().zip(self.rank(rank).lists) {
             if last == NONE {
                 continue;
             }
             let found = self.first_of(rank, class, last);
-            if best.is_none_or(|best| self.is_before(&found, &best)) {
+            if best.is_none_or(|best| before(&found, &best)) {
                 best = Some(found);
             }
         }
         best
     }
 
-    /// True if an event of a rank is before another one there.
-    #[inline]
-    fn is_before(&self, one: &Candidate, other: &Candidate) -> bool {
-        if one.entry.time == other.entry.time && one.entry.created == other.entry.created {
-            return self.records.is_older(one.at, other.at);
-        }
-        one.entry.before(&other.entry)
+    /// As `first_listed`, where ranks run apart.
+    fn first_apart(&self, rank: u32) -> Option<Candidate> {
+        self.first_listed(rank, |one, other| {
+            one.entry.time < other.entry.time
+                || one.entry.time == other.entry.time && self.records.is_older(one.at, other.at)
+        })
     }
 
     /// The first of a list. All its members have the same time, so the oldest is first.

@@ -150,7 +150,7 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
             && let Some(entry) = self.engine.order.queue.first().filter(|next| next.time <= last)
         {
             self.engine.prefetch_events();
-            self.turn(entry.index, outbox)?;
+            self.turn(self.engine.ranks.states.rank(entry.index), outbox)?;
         }
         Ok(())
     }
@@ -218,8 +218,9 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
         let Engine { ranks, order, .. } = &mut self.engine;
         ranks.records.set_origin(message, origin);
         ranks.records.push(&mut ranks.states.at_mut(rank).unexpected, message);
-        if order.queue.time_of(rank).is_none_or(|time| origin.arrival < time) {
-            order.queue.set(Entry { time: origin.arrival, index: rank, ..Entry::default() });
+        let index = ranks.states.place(rank);
+        if order.queue.time_of(index).is_none_or(|time| origin.arrival < time) {
+            order.queue.set(Entry { time: origin.arrival, index, ..Entry::default() });
         }
     }
 
@@ -259,10 +260,11 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
             }
         };
         let next = next.min(self.own_arrival);
+        let index = self.engine.ranks.states.place(rank);
         let queue = &mut self.engine.order.queue;
         match next {
-            u64::MAX => queue.drop(rank),
-            time => queue.set(Entry { time, index: rank, ..Entry::default() }),
+            u64::MAX => queue.drop(index),
+            time => queue.set(Entry { time, index, ..Entry::default() }),
         }
         Ok(())
     }

@@ -24,14 +24,17 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         }
         let mut first: Option<&Entry> = None;
         for entry in self.order.queue.after_root() {
-            S::prefetch(self.ranks.rank(entry.index));
-            self.storage.prefetch_rank(entry.index);
+            let rank = self.ranks.states.rank(entry.index);
+            S::prefetch(self.ranks.rank(rank));
+            self.storage.prefetch_rank(rank);
             if first.is_none_or(|first| entry.before(first)) {
                 first = Some(entry);
             }
         }
         self.soon = NONE;
-        for last in first.map_or([NONE; 5], |first| self.ranks.rank(first.index).lists) {
+        for last in first
+            .map_or([NONE; 5], |first| self.ranks.rank(self.ranks.states.rank(first.index)).lists)
+        {
             if let Some(record) = self.ranks.records.get(last) {
                 S::prefetch(record);
                 self.soon = last;

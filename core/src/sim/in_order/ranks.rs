@@ -60,6 +60,18 @@ impl<'m> States<'m> {
         self.first..self.first + self.all.len() as u32
     }
 
+    /// Place of a rank among these.
+    #[inline]
+    pub(in crate::sim) const fn place(&self, rank: u32) -> u32 {
+        rank.wrapping_sub(self.first)
+    }
+
+    /// Rank at a place.
+    #[inline]
+    pub(in crate::sim) const fn rank(&self, place: u32) -> u32 {
+        place.wrapping_add(self.first)
+    }
+
     /// True if a state was written that does not exist.
     pub(in crate::sim) const fn lost(&self) -> bool {
         self.all.lost()
@@ -67,17 +79,17 @@ impl<'m> States<'m> {
 
     #[inline]
     pub(in crate::sim) fn at(&self, rank: u32) -> &Rank {
-        self.all.at(rank.wrapping_sub(self.first))
+        self.all.at(self.place(rank))
     }
 
     #[inline]
     pub(in crate::sim) fn get(&self, rank: u32) -> Option<&Rank> {
-        self.all.get(rank.wrapping_sub(self.first))
+        self.all.get(self.place(rank))
     }
 
     #[inline]
     pub(in crate::sim) fn at_mut(&mut self, rank: u32) -> &mut Rank {
-        self.all.at_mut(rank.wrapping_sub(self.first))
+        self.all.at_mut(self.place(rank))
     }
 }
 

@@ -45,9 +45,8 @@ impl Entry {
 #[derive(Debug)]
 pub(in crate::sim) struct Queue<'m> {
     agenda: Agenda<'m>,
-    /// Position of each rank's entry, from the first rank on; [`NONE`] without one.
+    /// Position of each rank's entry; [`NONE`] without one.
     places: &'m mut [u32],
-    first_rank: u32,
 }
 
 impl<'m> Queue<'m> {
@@ -59,12 +58,7 @@ impl<'m> Queue<'m> {
         places: &'m mut [u32],
     ) -> Self {
         places.fill(NONE);
-        Self { agenda: Agenda::new(heap, ring), places, first_rank: 0 }
-    }
-
-    /// The queue of the ranks from `first_rank` on.
-    pub(in crate::sim) const fn starting_at(self, first_rank: u32) -> Self {
-        Self { first_rank, ..self }
+        Self { agenda: Agenda::new(heap, ring), places }
     }
 
     #[inline]
@@ -81,27 +75,26 @@ impl<'m> Queue<'m> {
     /// Time of a rank's entry, ps.
     #[inline]
     pub(in crate::sim) fn time_of(&self, rank: u32) -> Option<u64> {
-        let place = self.places.get(rank.wrapping_sub(self.first_rank) as usize)?;
+        let place = self.places.get(rank as usize)?;
         self.agenda.at(*place as usize).map(|entry| entry.time)
     }
 
     /// Sets a rank's entry.
     #[inline]
     pub(in crate::sim) fn set(&mut self, entry: Entry) {
-        let Self { agenda, places, first_rank } = self;
-        let place = places.get(entry.index.wrapping_sub(*first_rank) as usize);
-        let place = place.copied().unwrap_or(NONE);
-        agenda.set(place as usize, entry, |entry, at| note(places, *first_rank, entry, at));
+        let Self { agenda, places } = self;
+        let place = places.get(entry.index as usize).copied().unwrap_or(NONE);
+        agenda.set(place as usize, entry, |entry, at| note(places, entry, at));
     }
 
     /// Removes a rank's entry, if there is one.
     #[inline]
     pub(in crate::sim) fn drop(&mut self, rank: u32) {
-        let Self { agenda, places, first_rank } = self;
-        let Some(place) = places.get_mut(rank.wrapping_sub(*first_rank) as usize) else { return };
+        let Self { agenda, places } = self;
+        let Some(place) = places.get_mut(rank as usize) else { return };
         let place = core::mem::replace(place, NONE);
         if place != NONE {
-            agenda.remove(place as usize, |entry, at| note(places, *first_rank, entry, at));
+            agenda.remove(place as usize, |entry, at| note(places, entry, at));
         }
     }
 }
@@ -109,8 +102,8 @@ impl<'m> Queue<'m> {
 /// Stores the position of a rank's entry.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most two places a rank")]
-fn note(places: &mut [u32], first_rank: u32, entry: &Entry, at: usize) {
-    if let Some(place) = places.get_mut(entry.index.wrapping_sub(first_rank) as usize) {
+fn note(places: &mut [u32], entry: &Entry, at: usize) {
+    if let Some(place) = places.get_mut(entry.index as usize) {
         *place = at as u32;
     }
 }

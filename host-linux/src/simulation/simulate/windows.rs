@@ -16,6 +16,8 @@ use crate::timeline::causes::CauseRecorder;
 
 /// Largest summaries of histories of messages between processes.
 const MOST_CREATORS: u32 = 3 * 16 * 16;
+/// Number of ranks below which a second thread does not help where operations are looked up.
+const LEAST_RANKS: u32 = 1 << 9;
 /// Largest room for messages that are not received.
 const MOST_SPARE: u32 = 1 << 24;
 
@@ -77,10 +79,21 @@ impl Job<'_> {
         if self.network.is_some() {
             return Ok(Err(SHARED_LINKS));
         }
+        let few = self.threads < 2 || program.0.ranks() < LEAST_RANKS;
+        if self.processes.count() == 1 && few {
+            return Ok(Err("one thread is as fast so, and takes less memory"));
+        }
         if self.wanted.observed() {
             return Ok(Err("what happens is observed in the order in which it does"));
         }
-        with_noise!(self.noise, noise => run_streamed(self, program, noise, watch))
+        match with_noise!(self.noise, noise => run_streamed(self, program, noise, watch)) {
+            Err(RunError::Load(LoadError::Memory { .. } | LoadError::UnderWay { .. }))
+                if self.processes.count() == 1 =>
+            {
+                Ok(Err("windows would take more memory than allowed"))
+            }
+            ran => ran,
+        }
     }
 
     fn own_with(&self, source: &Source, away: Away, watch: Watch<'_>) -> Ended<Outcome> {

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use loggap_core::sim::implicit::RankRange;
 use loggap_core::sim::mail::Block;
 use loggap_core::sim::streamed::{self, Builder, GivenUp, Part, Requirements};
-use loggap_core::sim::{BuildError, Finished, Noise, Settings, SimError};
+use loggap_core::sim::{BuildError, Finished, Noise, Receive, Settings, SimError};
+use loggap_core::units::Picos;
 
 use super::load::blocks;
 use super::memory::{MailRoom, Mails, chains};
@@ -22,6 +23,10 @@ use crate::simulation::{
 /// Share of the memory limit for messages between parts, and for operations under way: one part of
 /// this many.
 const MAIL_SHARE: u64 = 4;
+
+/// log₂ of the largest number of ranks in a part of one process: what is under way on them fits into
+/// a second-level cache.
+const MOST_SHIFT: u32 = 10;
 
 /// A part of the ranks.
 struct StreamedPart<'m, 'p, N> {
@@ -67,6 +72,7 @@ impl<'e> Division<'e> {
     fn of(program: LookedUp<'e>, counts: &'e [[u32; 3]], job: &Job<'_>) -> Self {
         let ranks = program.ranks();
         let (shift, block) = blocks(ranks, job.threads, job.processes);
+        let shift = if block == Block::ALL { shift.min(MOST_SHIFT) } else { shift };
         let all = ranks.div_ceil(1 << shift);
         let end = block.first.saturating_add(block.each).min(all);
         let parts = block.first.min(all)..end;
@@ -91,13 +97,14 @@ impl<'e> Division<'e> {
         let of = |part, records| {
             Requirements::of_part(&survey_of(self.ranks(part).1), settings, records, self.sends)
         };
-        let Besides { lookups, tags, .. } = self.program.besides();
+        let Besides { lookups, reading, tags } = self.program.besides();
         let (mut fixed, mut each) = (lookups.saturating_add(tags), 1);
         for part in self.parts.clone() {
             let [none, one, two] = [of(part, 0)?, of(part, 1)?, of(part, 2)?].map(|n| n.bytes());
             fixed = fixed.saturating_add(none);
             each = each.max(two.saturating_sub(one));
         }
+        let fixed = fixed.max(reading);
         let rest = most_bytes.saturating_sub(fixed);
         let mail = rest / MAIL_SHARE;
         let records = (rest - mail) / (each * self.parts.len().max(1) as u64);
@@ -171,6 +178,10 @@ pub(in crate::simulation) fn run_streamed<N: Noise + Clone + Send>(
     noise: N,
     watch: Watch<'_>,
 ) -> Result<Result<Outcome, &'static str>, RunError> {
+    // A process without parts knows it, too.
+    if job.parameters.lookahead() == Picos::ZERO || job.settings.receive == Receive::Overlap {
+        return Ok(Err(reason(GivenUp::Unsuitable)));
+    }
     let processes = job.processes;
     let loading = Stopwatch::start();
     let limit = Limit { hints: job.hints, ..Limit::none() };
@@ -201,7 +212,6 @@ pub(in crate::simulation) fn run_streamed<N: Noise + Clone + Send>(
             .collect()
     };
     let built = agreed(processes, build().map_err(RunError::Load))?;
-    // All processes have the same settings.
     let parts = match built.into_iter().collect::<Result<Vec<_>, _>>() {
         Ok(parts) => parts,
         Err(why) => return Ok(Err(reason(why))),
