@@ -8,7 +8,7 @@
 //! - [`Engine`] runs it. [`Noise`] takes time from operations ([`TraceNoise`]); an [`Observer`]
 //!   receives the events of the run ([`Counters`] keeps totals for each rank). Both are chosen at
 //!   compile time and cost nothing when absent.
-//! - [`streamed`] schedules are read from a file during the run.
+//! - [`streamed`] schedules are looked up during the run.
 //! - [`network`] models links that messages share.
 //! - [`windows`] and [`implicit`] cut time into windows and exchange [`mail`] between them.
 //! - [`implicit`] runs patterns that are computed instead of stored.
@@ -19,7 +19,7 @@
 //! | | |
 //! |---|---|
 //! | `rank` | what happens on a rank at an event, for all programs and drivers: when it may begin (`Class::needs`, `Clocks::begin`), `rules`, costs with noise (`charge`, `price`), `dependencies`, `matching` |
-//! | `in_order` | driver in global order: `engine`, `rules`, `execute`; `order` (which event is next); `ranks` with `clocks`, `pending`, `waiting` |
+//! | `in_order` | driver in global order: `engine`, `rules`, `execute`; `order` (which event is next); `ranks` with `clocks`, `pending`, `waiting`; `part`, some of the ranks window by window, and `origin` |
 //! | [`windows`], [`mail`] | driver in windows; for computed programs `implicit::windows` |
 //! | `survey`, `draft`, `schedule`, `record`, `records`, `storage` | stored programs |
 //! | [`streamed`], [`implicit`] | streamed and computed programs |

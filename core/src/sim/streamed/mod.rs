@@ -1,4 +1,5 @@
-//! Streamed schedules: read from a file during the run, in global order.
+//! Streamed schedules: read from a file during the run, in global order, or in parts of the ranks
+//! ([`Part`]) window by window.
 //!
 //! Only operations under way have a record: released ones that are not complete (a send until its
 //! message is matched), and those with both a fulfilled and an unfulfilled dependency. The file
