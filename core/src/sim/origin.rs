@@ -1,10 +1,10 @@
-//! Order of what was created at one time, where ranks run apart.
+//! Order of operations and messages with equal creation times, in a [`Part`](super::streamed::Part).
 //!
-//! What is created at one time is ordered as the events that created it. In global order they were
-//! executed one after the other, so that a stamp of the time and a count within it tells all. A part
-//! of the ranks does not know what others created at that time; but events of one time were
-//! executed in the order of their own creation, and so on back to the operations without
-//! dependencies, which are released by rank.
+//! They are ordered as the events that created them. In global order these are executed one after the
+//! other, so that the creation time and a counter order all. A part does not know the events of other
+//! parts. But events of one time are executed in the order of their own creation, and so on back to
+//! the operations without dependencies, which are released by rank. So the order of two follows from
+//! their ancestors: the events that created them, the events that created those, and so on.
 
 use core::cmp::Ordering;
 use core::iter;
@@ -19,8 +19,8 @@ pub struct Origin {
     pub(super) arrival: u64,
     /// Rank of the event that created it.
     pub(super) by: u32,
-    /// That event in the history; [`NONE`] for an operation without dependencies.
-    pub(super) creator: u32,
+    /// That event in the history; [`START`] for an operation without dependencies.
+    pub(super) creator: u64,
 }
 
 impl Default for Origin {
@@ -32,7 +32,7 @@ impl Default for Origin {
 impl Origin {
     /// Origin of the operations of `rank` without dependencies.
     pub(super) const fn of_root(rank: u32) -> Self {
-        Self { arrival: 0, by: rank, creator: NONE }
+        Self { arrival: 0, by: rank, creator: START }
     }
 }
 
@@ -46,19 +46,22 @@ pub struct Ancestor {
     pub(super) seq: u32,
     /// Rank that created it.
     pub(super) by: u32,
-    /// Event that created it; [`NONE`] for an operation without dependencies.
-    pub(super) creator: u32,
+    /// Event that created it; [`START`] for an operation without dependencies.
+    pub(super) creator: u64,
 }
 
-/// An event that is not known. It is never kept, as it is the last number before [`NONE`].
-pub(super) const BEYOND: u32 = NONE - 1;
+/// Number of an event that is not known; no event of the history has it.
+pub(super) const BEYOND: u64 = START - 1;
+
+/// Number in place of an event for what is released at the start.
+pub(super) const START: u64 = u64::MAX;
 
 /// The events of a part that were executed last: a ring.
 #[derive(Debug)]
 pub(super) struct History<'m> {
     events: &'m mut [Ancestor],
-    /// Number of events so far, without [`BEYOND`] and [`NONE`].
-    count: u32,
+    /// Number of events so far.
+    count: u64,
 }
 
 impl<'m> History<'m> {
@@ -75,31 +78,32 @@ impl<'m> History<'m> {
         Self { events, count: 0 }
     }
 
-    const fn place(&self, number: u32) -> usize {
-        number as usize & self.events.len().wrapping_sub(1)
+    #[allow(clippy::cast_possible_truncation, reason = "reduced to the length")]
+    const fn place(&self, number: u64) -> usize {
+        (number & (self.events.len() as u64).wrapping_sub(1)) as usize
     }
 
     /// Adds an event; returns its number.
     #[inline]
-    pub(super) fn add(&mut self, event: Ancestor) -> u32 {
+    pub(super) fn add(&mut self, event: Ancestor) -> u64 {
         let number = self.count;
         let place = self.place(number);
         if let Some(place) = self.events.get_mut(place) {
             *place = event;
         }
-        self.count = if number + 1 == BEYOND { 0 } else { number + 1 };
+        self.count += 1;
         number
     }
 
     /// An event; `None` if it is not kept any more.
-    pub(super) fn at(&self, number: u32) -> Option<&Ancestor> {
-        let age = self.count.wrapping_sub(number) as usize;
-        let kept = age <= self.events.len() && number < BEYOND;
+    pub(super) fn at(&self, number: u64) -> Option<&Ancestor> {
+        let age = self.count.wrapping_sub(number);
+        let kept = number < self.count && age <= self.events.len() as u64;
         self.events.get(self.place(number)).filter(|_| kept)
     }
 
     /// An event, that which created it, and so on, as far as they are kept.
-    pub(super) fn back_from(&self, number: u32) -> impl Iterator<Item = Ancestor> {
+    pub(super) fn back_from(&self, number: u64) -> impl Iterator<Item = Ancestor> {
         iter::successors(self.at(number).copied(), |event| self.at(event.creator).copied())
     }
 
@@ -114,9 +118,9 @@ impl<'m> History<'m> {
                 return Some(a.seq.cmp(&b.seq));
             }
             match [a.creator, b.creator] {
-                [NONE, NONE] => return Some(a.by.cmp(&b.by)),
-                [NONE, _] => return Some(Ordering::Less),
-                [_, NONE] => return Some(Ordering::Greater),
+                [START, START] => return Some(a.by.cmp(&b.by)),
+                [START, _] => return Some(Ordering::Less),
+                [_, START] => return Some(Ordering::Greater),
                 [one, other] => (a, b) = (*self.at(one)?, *self.at(other)?),
             }
         }

@@ -160,45 +160,39 @@ pub(super) fn build(
 
 /// Owner of what lookups on some of the ranks need.
 #[derive(Debug)]
-pub(super) enum Lookups {
-    File { spans: Pages<EdgeSpan>, firsts: Pages<u32>, tags: Arc<TagNumbers> },
-    Extrapolated(UnderWay),
+pub(super) enum Lookups<'a> {
+    File(&'a ScheduleFile, Pages<EdgeSpan>, Pages<u32>, Arc<TagNumbers>),
+    Extrapolated(&'a Extrapolation, UnderWay),
 }
 
-impl Lookups {
+impl<'a> Lookups<'a> {
     /// For `ranks` of `program`, which was read.
-    pub(super) fn new(program: LookedUp<'_>, ranks: Range<u32>) -> Result<Self, LoadError> {
+    pub(super) fn new(program: LookedUp<'a>, ranks: Range<u32>) -> Result<Self, LoadError> {
         let file = match program {
             LookedUp::File(file) => file,
             LookedUp::Extrapolated(program) => {
                 let under_way = UnderWay::new(program, ranks).map_err(LoadError::Pages)?;
-                return Ok(Self::Extrapolated(under_way));
+                return Ok(Self::Extrapolated(program, under_way));
             }
         };
         let no_memory = |_| LoadError::Pages(io::ErrorKind::OutOfMemory.into());
         let spans = usize::try_from(file.lookup_spans()).map_err(no_memory)?;
-        Ok(Self::File {
-            spans: Pages::zeroed(spans).map_err(LoadError::Pages)?,
-            firsts: Pages::zeroed(file.extent().ranks as usize + 1).map_err(LoadError::Pages)?,
-            tags: file.tags(),
-        })
+        let spans = Pages::zeroed(spans).map_err(LoadError::Pages)?;
+        let firsts = Pages::zeroed(file.extent().ranks as usize + 1).map_err(LoadError::Pages)?;
+        Ok(Self::File(file, spans, firsts, file.tags()))
     }
 
-    /// View of `program`, which is that of [`Lookups::new`].
-    pub(super) fn lend<'l>(
-        &'l mut self,
-        program: LookedUp<'l>,
-    ) -> Result<NumberedLookup<'l>, LoadError> {
-        match (self, program) {
-            (Self::File { spans, firsts, tags }, LookedUp::File(file)) => {
+    /// View of the program.
+    pub(super) fn lend(&mut self) -> Result<NumberedLookup<'_>, LoadError> {
+        match self {
+            Self::File(file, spans, firsts, tags) => {
                 let lookup = file.lookup(LookupMemory { spans, firsts }, tags);
                 file.advise_lookups();
                 lookup.map_err(LoadError::Input)
             }
-            (Self::Extrapolated(under_way), LookedUp::Extrapolated(program)) => {
+            Self::Extrapolated(program, under_way) => {
                 Ok(NumberedLookup::Extrapolated(ExtrapolatedLookup::new(program, under_way)))
             }
-            _ => Err(LoadError::NoFile),
         }
     }
 }
@@ -283,7 +277,7 @@ pub fn stream<T>(
         None => program.feed(&mut builder, limit.hints)?,
     }
     let mut lookups = Lookups::new(program, 0..program.ranks())?;
-    let lookup = lookups.lend(program)?;
+    let lookup = lookups.lend()?;
     let schedule = builder.finish(lookup).map_err(LoadError::from)?;
     let ran = run(schedule, &needs);
     program.unchanged()?;

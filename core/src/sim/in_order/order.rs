@@ -23,7 +23,7 @@ pub(in crate::sim) struct Order<'m, W> {
     pub(in crate::sim) now: u64,
     /// Second part of the next stamp, counted within an instant.
     seq: u32,
-    /// The same at the first event, after what was created at the start.
+    /// Its value before the first event.
     first_seq: u32,
 }
 

@@ -15,7 +15,7 @@ use crate::goal::Lookup;
 use crate::sim::hooks::{Noise, Silent};
 use crate::sim::implicit::RankRange;
 use crate::sim::network::{Departure, InFlight, Network, NetworkStopped};
-use crate::sim::origin::{Ancestor, BEYOND, Origin};
+use crate::sim::origin::{Ancestor, BEYOND, Origin, START};
 use crate::sim::outcome::{Finished, SimError};
 use crate::sim::parameters::{Parameters, Settings};
 use crate::sim::queues::chain::{self, Chain};
@@ -201,7 +201,8 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
         let at = storage.take(&mut ranks.records)?;
         let mut creator = BEYOND;
         for event in history {
-            let event = if event.creator == NONE { *event } else { Ancestor { creator, ..*event } };
+            let event =
+                if event.creator == START { *event } else { Ancestor { creator, ..*event } };
             creator = ranks.records.history.add(event);
         }
         let origin = Origin { arrival, by, creator };

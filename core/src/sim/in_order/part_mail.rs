@@ -1,7 +1,7 @@
 //! Messages between parts of the ranks.
 
 use crate::sim::mail::{self, Words};
-use crate::sim::origin::{Ancestor, BEYOND};
+use crate::sim::origin::{Ancestor, BEYOND, START};
 use crate::sim::record::NONE;
 use crate::sim::word::{Word32, halves, whole};
 
@@ -72,7 +72,7 @@ const ROOT: u32 = 0;
 fn words(event: Ancestor) -> [u32; 5] {
     let Ancestor { created, seq, by, creator } = event;
     let [low, high] = halves(created);
-    let kind = if creator == NONE { ROOT } else { BEYOND };
+    let kind = if creator == START { ROOT } else { ROOT + 1 };
     [kind, low, high, seq, by]
 }
 
@@ -125,9 +125,9 @@ impl Reader {
         let [_, events @ ..] = all;
         for &[kind, low, high, seq, by] in events.as_chunks().0.iter().rev() {
             if kind != NONE {
-                let creator = if kind == ROOT { NONE } else { BEYOND };
+                let creator = if kind == ROOT { START } else { BEYOND };
                 let created = whole([low, high]);
-                // There is room for all that is written.
+                // A message has at most `MOST`.
                 let _ = self.events.push(Ancestor { created, seq, by, creator });
             }
         }
@@ -154,7 +154,7 @@ mod tests {
         for events in [0, 1, 3, 4, 14, 15, 16, 40] {
             let history: Vec<_> = (0..events)
                 .map(|at| {
-                    let creator = if at + 1 == events { NONE } else { 7 };
+                    let creator = if at + 1 == events { START } else { 7 };
                     Ancestor { created: u64::from(at) << 35, seq: at, by: 100 + at, creator }
                 })
                 .collect();
@@ -177,7 +177,7 @@ mod tests {
             }
             assert_eq!(read, [content]);
             let expected = history.iter().take(MOST).rev().map(|event| {
-                let creator = if event.creator == NONE { NONE } else { BEYOND };
+                let creator = if event.creator == START { START } else { BEYOND };
                 Ancestor { creator, ..*event }
             });
             assert!(reader.history().iter().copied().eq(expected), "{events}");

@@ -30,7 +30,7 @@ impl Job<'_> {
     fn own_streamed(&self, source: &Source, watch: Watch<'_>) -> Result<Option<Outcome>, RunError> {
         let why = self.looked_up(source).filter(|_| self.parts.is_none());
         let Some(why) = why else { return Ok(None) };
-        match self.streamed_in_windows((LookedUp::of(source)?, why), watch)? {
+        match self.streamed_in_windows(LookedUp::of(source)?, why, watch)? {
             Err(why) if self.program == Some(ProgramForm::Streamed) => {
                 Err(LoadError::OneProcess(why.to_owned()).into())
             }

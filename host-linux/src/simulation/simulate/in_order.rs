@@ -42,7 +42,7 @@ impl Job<'_> {
         reason: &str,
         watch: Watch<'_>,
     ) -> Result<Outcome, RunError> {
-        let why = match self.streamed_in_windows((LookedUp::of(source)?, reason), watch)? {
+        let why = match self.streamed_in_windows(LookedUp::of(source)?, reason, watch)? {
             Ok(outcome) => return Ok(outcome),
             Err(why) => why,
         };

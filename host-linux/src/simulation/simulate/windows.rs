@@ -69,24 +69,25 @@ impl Job<'_> {
         }
     }
 
-    /// Runs the ranks of this process of a program that is looked up in windows, with the reason why
-    /// it is not stored; `Err` in the result if it must run in order, and why.
+    /// Looks up the ranks of this process, in windows; `why` the program is not stored. `Err` in the
+    /// result if it must run in order, and why.
     pub(super) fn streamed_in_windows(
         &self,
-        program: (LookedUp<'_>, &str),
+        program: LookedUp<'_>,
+        why: &str,
         watch: Watch<'_>,
     ) -> Result<Result<Outcome, &'static str>, RunError> {
         if self.network.is_some() {
             return Ok(Err(SHARED_LINKS));
         }
-        let few = self.threads < 2 || program.0.ranks() < LEAST_RANKS;
+        let few = self.threads < 2 || program.ranks() < LEAST_RANKS;
         if self.processes.count() == 1 && few {
             return Ok(Err("one thread is as fast so, and takes less memory"));
         }
         if self.wanted.observed() {
             return Ok(Err("what happens is observed in the order in which it does"));
         }
-        match with_noise!(self.noise, noise => run_streamed(self, program, noise, watch)) {
+        match with_noise!(self.noise, noise => run_streamed(self, program, why, noise, watch)) {
             Err(RunError::Load(LoadError::Memory { .. } | LoadError::UnderWay { .. }))
                 if self.processes.count() == 1 =>
             {

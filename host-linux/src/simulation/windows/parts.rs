@@ -209,7 +209,7 @@ const ABORTED: u64 = 0;
 
 /// Exchange of messages with other processes at the end of each window.
 pub(super) struct Border<'x> {
-    processes: &'x dyn Processes,
+    pub(super) processes: &'x dyn Processes,
     /// Partitions of this process.
     block: Block,
     /// Binary logarithm of the ranks of a partition.

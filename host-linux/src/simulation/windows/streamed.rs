@@ -16,9 +16,7 @@ use super::run::Resources;
 use crate::schedule::NumberedLookup;
 use crate::simulation::simulate::{Job, Method, Outcome, Stopwatch, Stuck, Watch};
 use crate::simulation::streamed::{Besides, Lookups, Owned, build, survey_of};
-use crate::simulation::{
-    Limit, LoadError, LookedUp, Processes, RunError, StreamedSchedule, agreed,
-};
+use crate::simulation::{Limit, LoadError, LookedUp, RunError, StreamedSchedule, agreed};
 
 /// Share of the memory limit for messages between parts, and for operations under way: one part of
 /// this many.
@@ -117,7 +115,7 @@ impl<'e> Division<'e> {
     }
 
     /// Lookups of each part, or those of all.
-    fn lookups(&self) -> Result<Vec<Lookups>, LoadError> {
+    fn lookups(&self) -> Result<Vec<Lookups<'e>>, LoadError> {
         match self.program {
             LookedUp::File(_) => Ok(vec![Lookups::new(self.program, 0..self.program.ranks())?]),
             LookedUp::Extrapolated(_) => {
@@ -174,7 +172,8 @@ const fn reason(why: GivenUp) -> &'static str {
 /// [`RunError`].
 pub(in crate::simulation) fn run_streamed<N: Noise + Clone + Send>(
     job: &Job<'_>,
-    (program, why): (LookedUp<'_>, &str),
+    program: LookedUp<'_>,
+    why: &str,
     noise: N,
     watch: Watch<'_>,
 ) -> Result<Result<Outcome, &'static str>, RunError> {
@@ -199,7 +198,7 @@ pub(in crate::simulation) fn run_streamed<N: Noise + Clone + Send>(
     let prepared = agreed(processes, prepare().map_err(RunError::Load))?;
     let (needs, memory, mut owned, mut lookups) = prepared;
     let build = || -> Result<Vec<_>, LoadError> {
-        let lent = lookups.iter_mut().map(|lookups| lookups.lend(program));
+        let lent = lookups.iter_mut().map(Lookups::lend);
         let lent = lent.collect::<Result<Vec<_>, _>>()?;
         let lent = lent.iter().cycle();
         (division.parts.clone().zip(needs).zip(owned.iter_mut().zip(lent)))
@@ -256,15 +255,16 @@ impl Division<'_> {
             .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
             .collect();
         agreed(processes, self.program.unchanged().map_err(RunError::Load))?;
-        if let Some(why) = given_up(processes, &parts, (job.most_bytes, border.full))? {
+        if let Some(why) = given_up(&border, &parts, job.most_bytes)? {
             return Ok(Err(why));
         }
-        let mut finished = Finished::default();
         let mut stuck = Stuck::default();
-        for StreamedPart { part, .. } in &mut parts {
-            finished.join(&part.finished()?);
-            part.unfinished(|left| stuck.add(left));
-        }
+        let finished = parts.iter_mut().try_fold(Finished::default(), |mut all, part| {
+            part.part.unfinished(|left| stuck.add(left));
+            all.join(&part.part.finished()?);
+            Ok(all)
+        });
+        let finished = agreed(processes, finished.map_err(RunError::Stopped))?;
         let most: u32 = parts.iter().map(|part| part.part.most_records()).sum();
         let finish = || parts.iter().flat_map(|part| part.part.finishes()).collect();
         let outcome = Outcome {
@@ -289,19 +289,19 @@ const NOT_PLAIN: &str =
 
 /// Why a process gave a run up, if one did.
 fn given_up<N: Noise + Send>(
-    processes: &dyn Processes,
+    border: &Border<'_>,
     parts: &[StreamedPart<'_, '_, N>],
-    (allowed, is_full): (u64, bool),
+    allowed: u64,
 ) -> Result<Option<GivenUp>, RunError> {
     let stopped = parts.iter().find_map(|part| part.stopped);
-    let full = is_full.then_some(SimError::RecordsFull { records: 0 });
+    let full = border.full.then_some(SimError::RecordsFull { records: 0 });
     let stopped = stopped
         .or(full)
         .map_or(Ok(()), |error| Err(RunError::Stopped(error).of_records(allowed, parts.len())));
-    agreed(processes, stopped)?;
+    agreed(border.processes, stopped)?;
     let all = [None, Some(GivenUp::Tie), Some(GivenUp::Rendezvous)];
     let own = parts.iter().find_map(|part| part.part.given_up());
     let own = all.iter().position(|why| *why == own).unwrap_or_default();
-    let most = processes.all(&[own as u64]).into_iter().max().unwrap_or_default();
+    let most = border.processes.all(&[own as u64]).into_iter().max().unwrap_or_default();
     Ok(usize::try_from(most).ok().and_then(|most| all.get(most).copied().flatten()))
 }
