@@ -103,6 +103,7 @@ fn random_programs_in_parts_of_the_ranks_are_the_same_or_given_up() {
             }
             Err(GivenUp::Tie) => ties += 1,
             Err(GivenUp::Rendezvous | GivenUp::Unsuitable) => other += 1,
+            Err(GivenUp::Room) => panic!("{about}: no room"),
         }
     }
     println!("{compared} compared, {ties} with ties, {other} for another driver");
@@ -400,6 +401,38 @@ fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory(
             std::fs::read(drawing).unwrap()
         };
         assert!(drawn("stored") == drawn("streamed"));
+    }
+}
+
+#[test]
+fn windows_of_a_file_give_the_same_and_give_way_where_memory_or_ties_want_it() {
+    let folder = Folder::new();
+    for pattern in ["dissemination", "gather", "alltoall"] {
+        let options = ["--pattern", pattern, "--ranks", "512", "-s", "8"];
+        let path = folder.generated(&format!("{pattern}.bin"), &options);
+        let run = |more: &[&str]| {
+            simulated(&[&[&*path, "--program", "streamed", "--finish"], more].concat())
+        };
+        let in_order = run(&["--threads", "1"]);
+        assert_eq!(in_order["engine"], "sequential");
+        let windows = run(&["--threads", "2"]);
+        let reason = windows["engine_reason"].as_str();
+        assert_eq!(reason.is_none(), windows["engine"] == "windows", "{pattern}");
+        let [least, most] =
+            [&in_order, &windows].map(|report| report["memory_bytes"].as_u64().unwrap());
+        let tight = (least * 11 / 10).to_string();
+        let tight = run(&["--threads", "2", "--max-memory", &tight]);
+        assert_eq!(tight["engine"], "sequential", "{pattern}: {least} of {most} bytes");
+        for report in [&windows, &tight] {
+            for key in ["events", "makespan_ps", "finish_ps"] {
+                assert_eq!(report[key], in_order[key], "{pattern} {key}");
+            }
+        }
+        match pattern {
+            // All ranks have hundreds of operations under way from the beginning.
+            "alltoall" => assert!(reason.unwrap().contains("simultaneous"), "{reason:?}"),
+            _ => assert!(reason.is_none() && most > least, "{pattern}: {reason:?}"),
+        }
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) struct History<'m> {
 }
 
 impl<'m> History<'m> {
-    /// Events of a rank that are kept.
+    /// Events that are kept for each rank, on average.
     const EACH: usize = 64;
 
     /// Size of the history of `ranks` ranks.

@@ -112,7 +112,8 @@ pub struct Record {
     /// Send and receive: tag. Handshake after the match: the receive.
     pub(super) tag: u32,
     /// The only successor, or the place of the list of edges. Eager message: the sender. Streamed
-    /// schedule: index of the operation in the whole schedule.
+    /// schedule: index of the operation in the whole schedule, or in the part; of a message of another
+    /// part, on its rank.
     pub(super) next: u32,
     /// Before the release: number of unfulfilled dependencies. After it: next record of the list.
     pub(super) link: u32,

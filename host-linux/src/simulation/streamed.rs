@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use loggap_core::goal::binary::{EdgeSpan, LookupMemory};
-use loggap_core::goal::{ANY_TAG, Op, OpKind, Sink};
+use loggap_core::goal::{ANY, ANY_TAG, Op, OpKind, Sink};
 use loggap_core::sim::streamed::{Builder, Memory, Requirements, Streamed};
 use loggap_core::sim::{BuildError, Schedule, Settings, SimError, Survey};
 
@@ -48,6 +48,9 @@ impl<'a> LookedUp<'a> {
     pub(super) fn of(source: &'a Source) -> Result<Self, LoadError> {
         match (source, source.extrapolation()) {
             (_, Some(program)) => Ok(Self::Extrapolated(program)),
+            (Source::File(file), _) if file.form() == Form::Text => {
+                Err(LoadError::Text { name: file.name().to_owned() })
+            }
             (Source::File(file), _) => Ok(Self::File(file)),
             _ => Err(LoadError::NoFile),
         }
@@ -95,22 +98,24 @@ impl<'a> LookedUp<'a> {
     ) -> Result<(), LoadError> {
         let sink = &mut Hints::noting(hints, sink);
         match self {
-            Self::File(file) if file.form() == Form::Text => {
-                Err(LoadError::Text { name: file.name().to_owned() })
-            }
             Self::File(file) => Ok(file.feed_numbered(sink)?),
             Self::Extrapolated(program) => Ok(program.feed_numbered(sink)?),
         }
     }
 
     /// Reads all of the program, notes hints, and counts the operations of each rank. `None` if one is
-    /// not on the first processor and interface, has a wildcard or is wrong.
+    /// not on the first processor and interface, or has a wildcard.
     pub(super) fn counts(self, limit: &Limit<'_>) -> Result<Option<Counts>, LoadError> {
         let ranks = self.ranks();
+        let needed = self.besides().lookups.saturating_add(u64::from(ranks) * 12);
+        if needed > limit.bytes {
+            return Err(LoadError::Memory { needed, allowed: limit.bytes });
+        }
         if let Self::Extrapolated(program) = self {
             let counts = program.counts().map_err(LoadError::Pages)?;
-            let of = |counts: &Counts| counts.iter().flatten().map(|count| u64::from(*count)).sum();
-            if limit.hints.is_some() && counts.as_ref().map_or(0, of) <= Hints::MOST_OPS {
+            let of = |counts: &Counts| counts.iter().flatten().map(|n| u64::from(*n)).sum::<u64>();
+            let are_few = counts.as_ref().is_some_and(|counts| of(counts) <= Hints::MOST_OPS);
+            if limit.hints.is_some() && are_few {
                 self.feed(&mut Survey::default(), limit.hints)?;
             }
             return Ok(counts);
@@ -122,16 +127,16 @@ impl<'a> LookedUp<'a> {
         let mut is_plain = true;
         let mut survey = Survey::default();
         let counting = &mut EachOp::new(&mut survey, |rank, op: Op| {
-            is_plain &= match op.kind {
-                OpKind::Send { peer, tag, .. } | OpKind::Receive { peer, tag, .. } => {
-                    peer < ranks && tag != ANY_TAG
+            let counts = counts.get_mut(rank as usize).ok_or(BuildError::Full)?;
+            if let OpKind::Send { peer, tag, .. } | OpKind::Receive { peer, tag, .. } = op.kind {
+                let is_any = peer == ANY && matches!(op.kind, OpKind::Receive { .. });
+                if peer >= ranks && !is_any {
+                    return Err(BuildError::Peer { rank, op: counts.iter().sum(), peer });
                 }
-                OpKind::Calc { .. } => true,
-            } && op.cpu == 0
-                && op.nic == 0;
-            if let Some(counts) = counts.get_mut(rank as usize) {
-                count(op.kind, counts);
+                is_plain &= !is_any && tag != ANY_TAG;
             }
+            is_plain &= op.cpu == 0 && op.nic == 0;
+            count(op.kind, counts);
             Ok(op)
         });
         self.feed(counting, limit.hints)?;

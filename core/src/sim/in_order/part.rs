@@ -37,6 +37,8 @@ pub enum GivenUp {
     Tie,
     /// A message above S waits for its receiver.
     Rendezvous,
+    /// There is no room in the mail.
+    Room,
     /// Ranks have several processors or interfaces, or receive with overlap, or o + L is 0.
     Unsuitable,
 }
@@ -83,7 +85,7 @@ pub struct Part<'m, 'p, N, F> {
     /// First and last instant of the window.
     window: [u64; 2],
     /// First arrival of a message that the present rank sent to itself.
-    own_arrival: u64,
+    own_arrival: Option<u64>,
     given_up: Option<GivenUp>,
 }
 
@@ -104,7 +106,7 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
             Engine::on_network(schedule, parameters, settings, noise, Silent, Sent::default());
         let width = NonZeroU64::new(parameters.lookahead().0).filter(|_| engine.ranks.single);
         let width = width.ok_or(GivenUp::Unsuitable)?;
-        Ok(Self { engine, range, width, window: [0; 2], own_arrival: u64::MAX, given_up: None })
+        Ok(Self { engine, range, width, window: [0; 2], own_arrival: None, given_up: None })
     }
 
     /// Next window in which a rank has an event without further messages; `None` if all ranks wait
@@ -123,8 +125,7 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
     ///
     /// # Errors
     ///
-    /// [`SimError`]; [`SimError::NetworkFull`] if there is no room in `outbox`. The part cannot be
-    /// used after it.
+    /// [`SimError`]; the part cannot be used after it.
     pub fn run_window(
         &mut self,
         window: u64,
@@ -146,7 +147,7 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
         received?;
         outbox.release(inbox, chain);
         let [_, last] = self.window;
-        while self.given_up.is_none()
+        while self.given_up().is_none()
             && let Some(entry) = self.engine.order.queue.first().filter(|next| next.time <= last)
         {
             self.engine.prefetch_events();
@@ -230,21 +231,22 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
         let [begin, last] = self.window;
         self.engine.order.restart(begin);
         self.engine.ranks.now = begin;
-        self.own_arrival = u64::MAX;
+        self.own_arrival = None;
         self.sort_expected(rank);
         let next = loop {
             let next = self.engine.ranks.candidate(rank);
-            let time = next.map_or(u64::MAX, |next| next.entry.time);
+            let time = next.map(|next| next.entry.time);
             let expected = self.first_expected(rank);
-            if let Some((arrival, before, message)) = expected.filter(|first| first.0 <= time) {
+            let first = expected.filter(|first| time.is_none_or(|time| first.0 <= time));
+            if let Some((arrival, before, message)) = first {
                 if arrival > last {
-                    break arrival;
+                    break Some(arrival);
                 }
                 self.arrive(rank, arrival, before, message);
                 continue;
             }
-            let Some(next) = next.filter(|_| time <= last) else { break time };
-            self.advance(time);
+            let Some(next) = next.filter(|next| next.entry.time <= last) else { break time };
+            self.advance(next.entry.time);
             let Engine { ranks: Ranks { records, .. }, .. } = &mut self.engine;
             records.begin(next.at, rank);
             self.engine.execute(rank, next).map_err(|error| error.on(rank))?;
@@ -260,12 +262,12 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
                 self.engine.release(own)?;
             }
         };
-        let next = next.min(self.own_arrival);
+        let next = next.into_iter().chain(self.own_arrival).min();
         let index = self.engine.ranks.states.place(rank);
         let queue = &mut self.engine.order.queue;
         match next {
-            u64::MAX => queue.drop(index),
-            time => queue.set(Entry { time, index, ..Entry::default() }),
+            None => queue.drop(index),
+            Some(time) => queue.set(Entry { time, index, ..Entry::default() }),
         }
         Ok(())
     }
@@ -275,7 +277,7 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
         self.engine.ranks.now = time;
     }
 
-    /// Sorts the messages on their way to a rank by their arrivals.
+    /// Sorts the messages on their way to a rank by their arrivals, those of one time by age.
     fn sort_expected(&mut self, rank: u32) {
         let Ranks { records, states, .. } = &mut self.engine.ranks;
         let expected = &mut states.at_mut(rank).unexpected;
@@ -284,9 +286,11 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
         }
         let first = records.next(*expected);
         records.set_next(*expected, NONE);
-        let arrival = |records: &Records<'_>, message| records.origin_of(message).arrival;
-        let sorted =
-            chain::sort(records, first, |records, a, b| arrival(records, a) < arrival(records, b));
+        let before = |records: &Records<'_>, a, b| {
+            let [one, other] = [a, b].map(|message| records.origin_of(message).arrival);
+            one < other || one == other && records.is_older(a, b)
+        };
+        let sorted = chain::sort(records, first, before);
         records.set_next(sorted.last, sorted.first);
         *expected = sorted.last;
     }
@@ -327,7 +331,7 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
         let arrival = now.wrapping_add(departure.delay);
         let origin = Origin { arrival, ..ranks.records.origin_of(op) };
         if target == source {
-            self.own_arrival = self.own_arrival.min(arrival);
+            self.own_arrival = self.own_arrival.into_iter().chain([arrival]).min();
         }
         if ranks.states.ranks().contains(&target) {
             self.expect(target, op, origin);
@@ -338,8 +342,10 @@ impl<'m, 'p, N: Noise, F: Lookup> Part<'m, 'p, N, F> {
         let chain = self.range.chain(target);
         let written =
             content.write(ranks.records.history.back_from(origin.creator), || outbox.send(chain));
-        let full = SimError::NetworkFull { messages: usize::try_from(outbox.sent()).unwrap_or(0) };
-        written.ok_or(full)?;
+        if written.is_none() {
+            self.given_up = Some(GivenUp::Room);
+            return Ok(());
+        }
         storage.retire(&mut ranks.records, op);
         Ok(())
     }

@@ -15,8 +15,8 @@ pub struct Rank {
     pub(in crate::sim) lists: [u32; 5],
     /// Slots of posted receives.
     pub(in crate::sim) posted: SlotRange,
-    /// Unexpected messages; at the end of a run, also receives of the table: the last record of
-    /// their list.
+    /// Unexpected messages; in a part, messages on their way; at the end of a run, also receives of
+    /// the table: the last record of their list.
     pub(in crate::sim) unexpected: u32,
     /// Its part of the table of posted receives and unexpected messages.
     pub(in crate::sim) part: Part,

@@ -15,7 +15,7 @@ use crate::sim::storage::Storage;
 
 /// Operations of a file.
 ///
-/// A record's `next` is the index of its operation in the whole schedule.
+/// A record's `next` is the index of its operation in the whole schedule, or in the part.
 #[derive(Debug)]
 pub struct Streamed<'m, F> {
     file: F,

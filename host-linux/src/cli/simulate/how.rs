@@ -32,7 +32,7 @@ pub(super) struct How {
     pub(super) program_reason: Option<String>,
     /// Largest number of active operations, if only these were in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
-    under_way_most: Option<u32>,
+    under_way_most: Option<u64>,
 }
 
 impl How {

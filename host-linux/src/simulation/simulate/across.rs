@@ -68,7 +68,7 @@ impl Job<'_> {
         let last_rank = self.parts.map_or(last_rank, |parts| parts.rank(last_rank));
         let memory = own.memory_bytes + self.parts.map_or(0, Parts::bytes);
         let (ops, stuck) = (own.ops, own.stuck.total);
-        let under_way = own.most_under_way.unwrap_or_default().into();
+        let under_way = own.most_under_way.unwrap_or_default();
         let counts = [events, ops, memory, own.crossing, stuck, partitions, under_way];
         let numbers = [&[makespan.0, last_rank.into()], &counts[..]].concat();
         let mut whole = Outcome { ranks, load: own.load, run: own.run, ..Outcome::default() };
@@ -76,7 +76,7 @@ impl Job<'_> {
         for &[makespan, rank, events, ops, memory, crossing, stuck, parts, under_way] in
             self.processes.all(&numbers).as_chunks().0
         {
-            let most = whole.most_under_way.unwrap_or_default().saturating_add(narrow(under_way));
+            let most = whole.most_under_way.unwrap_or_default().saturating_add(under_way);
             whole.most_under_way = own.most_under_way.map(|_| most);
             whole.finished.events += events;
             whole.ops += ops;

@@ -185,8 +185,8 @@ impl InOrder<'_> {
         engine.unfinished(|left| stuck.add(left));
         let wanted = self.job.wanted.finish;
         let finish = wanted.then(|| (0..needs.ranks).map(|rank| engine.finish(rank)).collect());
-        let most_under_way = engine.most_records();
-        let under_way = needs.each.saturating_mul(most_under_way.unwrap_or_default().into());
+        let most_under_way = engine.most_records().map(u64::from);
+        let under_way = needs.each.saturating_mul(most_under_way.unwrap_or_default());
         let outcome = Outcome {
             ranks: needs.ranks,
             ops: needs.ops,

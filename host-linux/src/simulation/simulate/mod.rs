@@ -160,8 +160,9 @@ pub struct Outcome {
     pub crossing: u64,
     /// Method, and the reason for it.
     pub method: Method,
-    /// Largest number of operations in progress at a time, if only these were in memory.
-    pub most_under_way: Option<u32>,
+    /// Largest number of operations in progress at a time, if only these were in memory; in windows,
+    /// the sum of those of all parts.
+    pub most_under_way: Option<u64>,
     /// Utilization of the links, for networks with shared links.
     pub network: Option<NetworkUse>,
 }

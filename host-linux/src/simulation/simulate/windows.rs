@@ -80,17 +80,19 @@ impl Job<'_> {
         if self.network.is_some() {
             return Ok(Err(SHARED_LINKS));
         }
-        let few = self.threads < 2 || program.ranks() < LEAST_RANKS;
-        if self.processes.count() == 1 && few {
+        if self.processes.count() == 1 && self.threads < 2 {
             return Ok(Err("one thread is as fast so, and takes less memory"));
+        }
+        if self.processes.count() == 1 && program.ranks() < LEAST_RANKS {
+            return Ok(Err("windows of fewer than 512 ranks are not faster"));
         }
         if self.wanted.observed() {
             return Ok(Err("what happens is observed in the order in which it does"));
         }
         match with_noise!(self.noise, noise => run_streamed(self, program, why, noise, watch)) {
-            Err(RunError::Load(LoadError::Memory { .. } | LoadError::UnderWay { .. }))
-                if self.processes.count() == 1 =>
-            {
+            Err(RunError::Load(
+                LoadError::Memory { .. } | LoadError::UnderWay { .. } | LoadError::Pages(_),
+            )) if self.processes.count() == 1 => {
                 Ok(Err("windows would take more memory than allowed"))
             }
             ran => ran,

@@ -18,8 +18,8 @@ use crate::simulation::simulate::{Job, Method, Outcome, Stopwatch, Stuck, Watch}
 use crate::simulation::streamed::{Besides, Lookups, Owned, build, survey_of};
 use crate::simulation::{Limit, LoadError, LookedUp, RunError, StreamedSchedule, agreed};
 
-/// Share of the memory limit for messages between parts, and for operations under way: one part of
-/// this many.
+/// One of so many shares of the memory is for messages between parts, the others for operations under
+/// way.
 const MAIL_SHARE: u64 = 4;
 
 /// log₂ of the largest number of ranks in a part of one process: what is under way on them fits into
@@ -157,7 +157,8 @@ const fn reason(why: GivenUp) -> &'static str {
         GivenUp::Tie => {
             "the order of simultaneous events depends on what happened long before on other ranks"
         }
-        GivenUp::Rendezvous => "a message above S ends its send when it is received",
+        GivenUp::Rendezvous => "a message above S waits for its receiver",
+        GivenUp::Room => "there is no room for the messages between parts of the ranks",
         GivenUp::Unsuitable => {
             "ranks have several processors or interfaces, or receive with overlap, or o + L is 0"
         }
@@ -183,9 +184,11 @@ pub(in crate::simulation) fn run_streamed<N: Noise + Clone + Send>(
     }
     let processes = job.processes;
     let loading = Stopwatch::start();
-    let limit = Limit { hints: job.hints, ..Limit::none() };
+    let limit = Limit { hints: job.hints, bytes: job.most_bytes, ..Limit::none() };
     let counts = agreed(processes, program.counts(&limit).map_err(RunError::Load))?;
-    let Some(counts) = counts else { return Ok(Err(NOT_PLAIN)) };
+    // Files of other processes may differ.
+    let are_plain = processes.all(&[counts.is_some().into()]).into_iter().all(|plain| plain != 0);
+    let Some(counts) = counts.filter(|_| are_plain) else { return Ok(Err(NOT_PLAIN)) };
     let division = Division::of(program, &counts, job);
     let besides = if job.wanted.finish { u64::from(program.ranks()) * 8 } else { 0 };
     let besides = besides.saturating_add(size_of_val(&*counts) as u64);
@@ -206,15 +209,12 @@ pub(in crate::simulation) fn run_streamed<N: Noise + Clone + Send>(
                 let schedule = division.schedule(index, needs, owned, *lookup)?;
                 let Division { shift, block, .. } = division;
                 let range = RankRange { index, shift, block };
-                Ok(Part::new(schedule, job.parameters, job.settings, noise.clone(), range))
+                Part::new(schedule, job.parameters, job.settings, noise.clone(), range)
+                    .map_err(|why| LoadError::OneProcess(reason(why).to_owned()))
             })
             .collect()
     };
-    let built = agreed(processes, build().map_err(RunError::Load))?;
-    let parts = match built.into_iter().collect::<Result<Vec<_>, _>>() {
-        Ok(parts) => parts,
-        Err(why) => return Ok(Err(reason(why))),
-    };
+    let parts = agreed(processes, build().map_err(RunError::Load))?;
     let load = loading.read();
     let memory = Memory { fixed: memory.fixed + besides, ..memory };
     let ran = division.run(parts, memory, job, watch)?;
@@ -244,8 +244,10 @@ impl Division<'_> {
         let mails = Mails::new(self.threads, chains, room).map_err(LoadError::Pages);
         let mails = agreed(processes, mails.map_err(RunError::Load))?;
         let running = Stopwatch::start();
-        let ops = |counts: &[[u32; 3]]| counts.iter().flatten().map(|n| u64::from(*n)).sum::<u64>();
-        let (of, width) = (ops(self.counts) + self.sends, job.parameters.lookahead());
+        let own = || self.parts.clone().flat_map(|part| self.ranks(part).1);
+        let own_ops = own().flatten().map(|count| u64::from(*count)).sum::<u64>();
+        let of = own().fold(own_ops, |all, [sends, ..]| all + u64::from(*sends));
+        let width = job.parameters.lookahead();
         let mut progress = |reached: Reached| watch(reached.progress(of, width));
         let windows = WindowLimits { small: Resources::SMALL, sparse: u64::MAX };
         let mut border = Border::new(processes, self.block, self.shift);
@@ -265,12 +267,12 @@ impl Division<'_> {
             Ok(all)
         });
         let finished = agreed(processes, finished.map_err(RunError::Stopped))?;
-        let most: u32 = parts.iter().map(|part| part.part.most_records()).sum();
+        let most = parts.iter().map(|part| u64::from(part.part.most_records())).sum::<u64>();
         let finish = || parts.iter().flat_map(|part| part.part.finishes()).collect();
         let outcome = Outcome {
             ranks: self.program.ranks(),
-            ops: self.parts.clone().map(|part| ops(self.ranks(part).1)).sum(),
-            memory_bytes: memory.fixed + u64::from(most) * memory.each + mails.bytes(),
+            ops: own_ops,
+            memory_bytes: memory.fixed + most * memory.each + mails.bytes(),
             most_under_way: Some(most),
             finished,
             run,
@@ -293,15 +295,17 @@ fn given_up<N: Noise + Send>(
     parts: &[StreamedPart<'_, '_, N>],
     allowed: u64,
 ) -> Result<Option<GivenUp>, RunError> {
-    let stopped = parts.iter().find_map(|part| part.stopped);
-    let full = border.full.then_some(SimError::RecordsFull { records: 0 });
-    let stopped = stopped
-        .or(full)
-        .map_or(Ok(()), |error| Err(RunError::Stopped(error).of_records(allowed, parts.len())));
-    agreed(border.processes, stopped)?;
-    let all = [None, Some(GivenUp::Tie), Some(GivenUp::Rendezvous)];
+    let all = [None, Some(GivenUp::Room), Some(GivenUp::Tie), Some(GivenUp::Rendezvous)];
     let own = parts.iter().find_map(|part| part.part.given_up());
+    let own = own.or(border.full.then_some(GivenUp::Room));
+    // In a wrong order a part may stop that does not in the right one.
+    let stopped = parts.iter().find_map(|part| part.stopped).filter(|_| own.is_none());
     let own = all.iter().position(|why| *why == own).unwrap_or_default();
     let most = border.processes.all(&[own as u64]).into_iter().max().unwrap_or_default();
-    Ok(usize::try_from(most).ok().and_then(|most| all.get(most).copied().flatten()))
+    let why = usize::try_from(most).ok().and_then(|most| all.get(most).copied().flatten());
+    let stopped = stopped
+        .filter(|_| why.is_none())
+        .map_or(Ok(()), |error| Err(RunError::Stopped(error).of_records(allowed, parts.len())));
+    agreed(border.processes, stopped)?;
+    Ok(why)
 }
