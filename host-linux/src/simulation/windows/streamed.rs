@@ -18,8 +18,7 @@ use crate::simulation::simulate::{Job, Method, Outcome, Stopwatch, Stuck, Watch}
 use crate::simulation::streamed::{Besides, Lookups, Owned, build, survey_of};
 use crate::simulation::{Limit, LoadError, LookedUp, RunError, StreamedSchedule, agreed};
 
-/// One of so many shares of the memory is for messages between parts, the others for operations under
-/// way.
+/// Messages between parts get the memory limit divided by this, operations under way the rest.
 const MAIL_SHARE: u64 = 4;
 
 /// log₂ of the largest number of ranks in a part of one process: what is under way on them fits into
