@@ -3,13 +3,13 @@
 //! A process does not know from whom it receives in a window. So each window ends as in "Scalable
 //! Communication Protocols for Dynamic Sparse Data Exchange" (Hoefler, Siebert, Lumsdaine, PPoPP
 //! '10): synchronous sends, and when a process has completed its own, a nonblocking collective
-//! operation, here the reduction of the next window. When that is complete, all messages have been
+//! operation, here the gathering of the next windows. When that is complete, all messages have been
 //! received.
 
 use std::cell::Cell;
 
 use loggap::simulation::Processes;
-use mpi::collective::{CommunicatorCollectives as _, Root as _, SystemOperation};
+use mpi::collective::{CommunicatorCollectives as _, Root as _};
 use mpi::datatype::{Equivalence as _, PartitionMut};
 use mpi::point_to_point::{Destination as _, Source as _};
 use mpi::request;
@@ -67,10 +67,9 @@ impl Processes for MpiProcesses<'_> {
         host.map_or(1, |host| host.processors / host.ranks.max(1)).max(1)
     }
 
-    fn exchange(&self, outgoing: &[Vec<u32>], incoming: &mut Vec<u32>, next: u64) -> u64 {
+    fn exchange(&self, outgoing: &[Vec<u32>], incoming: &mut Vec<u32>, next: u64) -> Vec<u64> {
         let turn = self.turn.replace(1 - self.turn.get());
-        // Signed: the least of unsigned numbers is that of signed ones in MPICH 4.0.
-        let (own, mut least) = (i64::try_from(next).unwrap_or(i64::MAX), i64::MAX);
+        let mut all = vec![0; self.count() as usize];
         let ranks = self.ranks();
         request::scope(|scope| {
             let full = (0..).zip(outgoing).filter(|(_, words)| !words.is_empty());
@@ -85,15 +84,14 @@ impl Processes for MpiProcesses<'_> {
                 sends.retain_mut(|send| !is_done(send));
                 sends.is_empty()
             });
-            let reduction =
-                ranks.immediate_all_reduce_into(scope, &own, &mut least, SystemOperation::min());
-            let mut reduction = Some(reduction);
+            let mut gathering =
+                Some(ranks.immediate_all_gather_into(scope, &next, &mut all[..]));
             self.waiting.poll(|| {
                 self.receive(turn, incoming);
-                is_done(&mut reduction)
+                is_done(&mut gathering)
             });
         });
-        if least == i64::MAX { u64::MAX } else { least.unsigned_abs() }
+        all
     }
 
     fn all(&self, own: &[u64]) -> Vec<u64> {

@@ -67,13 +67,13 @@ impl Processes for Process<'_> {
         self.count
     }
 
-    fn exchange(&self, outgoing: &[Vec<u32>], incoming: &mut Vec<u32>, next: u64) -> u64 {
+    fn exchange(&self, outgoing: &[Vec<u32>], incoming: &mut Vec<u32>, next: u64) -> Vec<u64> {
         let all = self.meet((outgoing.to_vec(), vec![next]));
         // In another order at each process.
         for (words, _) in all.iter().cycle().skip(self.index as usize).take(all.len()) {
             incoming.extend(&words[self.index as usize]);
         }
-        all.iter().map(|(_, next)| next[0]).min().unwrap()
+        all.iter().map(|(_, next)| next[0]).collect()
     }
 
     fn all(&self, own: &[u64]) -> Vec<u64> {

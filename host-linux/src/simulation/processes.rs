@@ -23,8 +23,8 @@ pub trait Processes: fmt::Debug {
     }
 
     /// Ends a window: sends to each process its words of `outgoing`, if there are any, and appends
-    /// to `incoming` those that others sent. Returns the least `next` of all processes.
-    fn exchange(&self, outgoing: &[Vec<u32>], incoming: &mut Vec<u32>, next: u64) -> u64;
+    /// to `incoming` those that others sent. Returns `next` of all processes, in their order.
+    fn exchange(&self, outgoing: &[Vec<u32>], incoming: &mut Vec<u32>, next: u64) -> Vec<u64>;
 
     /// Numbers of all processes, in their order; all have equally many.
     fn all(&self, own: &[u64]) -> Vec<u64>;
@@ -50,8 +50,8 @@ impl Processes for Alone {
         1
     }
 
-    fn exchange(&self, _outgoing: &[Vec<u32>], _incoming: &mut Vec<u32>, next: u64) -> u64 {
-        next
+    fn exchange(&self, _outgoing: &[Vec<u32>], _incoming: &mut Vec<u32>, next: u64) -> Vec<u64> {
+        vec![next]
     }
 
     fn all(&self, own: &[u64]) -> Vec<u64> {

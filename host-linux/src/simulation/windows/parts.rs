@@ -220,6 +220,9 @@ pub(super) struct Border<'x> {
     /// True if messages from others found no room: the next window is aborted, as by then all
     /// processes can agree on it.
     pub(super) full: bool,
+    /// The next window of the other processes, if they have no event or message before it: until
+    /// then this process runs alone, while it sends them nothing.
+    others: u64,
     /// Messages received from other processes.
     pub(super) received: u64,
 }
@@ -228,7 +231,8 @@ impl<'x> Border<'x> {
     /// Border of this process, which has the partitions `block`.
     pub(super) fn new(processes: &'x dyn Processes, block: Block, shift: u32) -> Self {
         let outgoing = (0..processes.count()).map(|_| Vec::new()).collect();
-        Self { processes, block, shift, outgoing, incoming: Vec::new(), full: false, received: 0 }
+        let (incoming, full, others, received) = (Vec::new(), false, 0, 0);
+        Self { processes, block, shift, outgoing, incoming, full, others, received }
     }
 
     /// Ends a window in which messages went to `mail`: exchanges those for other processes, and
@@ -249,9 +253,17 @@ impl<'x> Border<'x> {
             mail.collect(chain, |_, message| message.read(|word| words.push(word)));
             outbox.release(mail, chain);
         }
-        self.incoming.clear();
         let next = if self.full { ABORTED } else { next };
-        let next = self.processes.exchange(&self.outgoing, &mut self.incoming, next);
+        if next != ABORTED && next < self.others && self.outgoing.iter().all(Vec::is_empty) {
+            mails.keep(0, outbox);
+            return (next, 0);
+        }
+        self.incoming.clear();
+        let all = self.processes.exchange(&self.outgoing, &mut self.incoming, next);
+        let is_other = |&(process, _): &(u32, u64)| process != self.processes.index();
+        let others = (0..).zip(all).filter(is_other).map(|(_, next)| next);
+        self.others = others.min().unwrap_or(u64::MAX);
+        let next = next.min(self.others);
         let (mut chain, before) = (0, self.received);
         // Chains are collected from last to first.
         for words in self.incoming.rchunks(M::WORDS) {
