@@ -12,7 +12,8 @@ use loggap::simulation::{
 use loggap_core::goal::pattern::Options;
 use loggap_core::random::Random;
 use loggap_core::sim::{RankCounters, Rendezvous};
-use loggap_core::units::Bytes;
+use loggap_core::model::LogGops;
+use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::program::Program;
 use loggap_tests::random_pattern::{options, patterns};
 use loggap_tests::random_program::{Shape, parameters, program};
@@ -291,4 +292,40 @@ fn patterns_give_the_same_on_several_processes() {
         }
     }
     assert!(compared > 50, "{compared}");
+}
+
+#[test]
+fn stored_patterns_give_the_same_on_several_processes() {
+    let (mut random, mut compared) = (Random::new(6), 0);
+    for (pattern, algorithm) in patterns() {
+        let options =
+            Options { ranks: 36, root: 0, ..options(&mut random, algorithm) };
+        let set = LogGops {
+            latency: Picos(2_500_000),
+            overhead: Picos(1_500_000),
+            gap: Picos(1_000_000),
+            gap_per_byte: PerByte(6_000 << 16),
+            overhead_per_byte: PerByte(0),
+            eager_limit: Bytes(u64::MAX),
+        };
+        let sets = engine::sets(&shadow::Settings::new(set));
+        let wanted = Wanted { finish: true, ..Wanted::default() };
+        let job = Job { wanted, program: Some(ProgramForm::Stored), ..Job::new(sets.parameters().unwrap(), Default::default()) };
+        let source = || Source::Pattern(pattern, options);
+        let alone = job.simulate(&source(), &|_| {});
+        for count in [2, 3] {
+            let blocks: Vec<_> = (0..36).map(|rank| rank * count / 36).collect();
+            match (on_processes(&job, &sets, source, count, Some(&blocks)), &alone) {
+                (Ok(together), Ok(alone)) => {
+                    assert_eq!(results(&together), results(alone), "{pattern} {options:?} {count}");
+                    compared += 1;
+                }
+                (together, alone) => {
+                    let told = together.err().map(|error| error.to_string());
+                    assert_eq!(told, alone.as_ref().err().map(ToString::to_string), "{pattern}");
+                }
+            }
+        }
+    }
+    assert!(compared > 30, "{compared}");
 }

@@ -1,11 +1,12 @@
 //! Messages of other processes, and the order of their creation.
 //!
 //! The history of a message is the chain of its creators up to an operation without dependencies.
-//! Its part in another process cannot be read, so a message to another process carries a summary:
-//! the creation times of its last creators. Two chains are compared by these times; where they are
-//! equal, the order is unknown, and the run is aborted. It is repeated with more in each summary:
-//! first a hash of all times, and the operation without dependencies, which decides if the hashes
-//! are equal; then more creators, and their names: at a common creator its order decides.
+//! Its part in another process cannot be read. Only messages created at one time need it: a run in
+//! which such messages of several processes meet is aborted, and repeated with a summary in each:
+//! its last creators with their creation times and names, a hash of all times, and the operation
+//! without dependencies. Two chains are compared by the times, and at a common creator by its order;
+//! if their hashes are equal, by the operations without dependencies. If that does not decide
+//! either, the run is repeated with more creators.
 
 use core::cmp::Ordering;
 use core::sync::atomic::AtomicU64;
@@ -21,24 +22,25 @@ use crate::sim::rank::rules::Letter;
 use crate::sim::records::{bounds, owner};
 use crate::sim::word::{Word32, halves, whole};
 
-/// Creators in a short summary, whose names it lacks.
-const SHORT: u32 = 3;
-
 /// Room for messages of other processes and their histories.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Away {
-    /// Creators in a summary.
+    /// Creators in a summary; without any it has nothing else of the history, either.
     pub creators: u32,
-    /// True if a summary has the end of the history.
-    pub ends: bool,
     /// Messages beyond its receives for which a process has records.
     pub spare: u32,
 }
 
 impl Away {
-    /// Short summaries, and room for some messages that are not received.
-    pub const FEW: Self = Self { creators: SHORT, ends: false, spare: 64 };
+    /// Without histories, and with room for some messages that are not received.
+    pub const FEW: Self = Self { creators: 0, spare: 64 };
+
+    /// With the fewest creators, or more than now.
+    #[must_use]
+    pub const fn longer(self) -> Self {
+        Self { creators: if self.creators == 0 { 3 } else { self.creators * 16 }, ..self }
+    }
 }
 
 impl Default for Away {
@@ -54,19 +56,17 @@ pub const UNKNOWN: u64 = 1 << 56;
 const WORDS: usize = 6;
 
 /// Part of a summary of a history, as in a place of the mail. The first part is the `Summary`,
-/// the others have the creators: creation time and, in long summaries, name.
+/// the others have the creators: creation time and name.
 #[derive(Debug, Default)]
 pub struct Foreign([Word32; WORDS]);
 
 /// Parts of a summary with `creators`.
 pub(super) fn parts_of(creators: u32) -> usize {
-    1 + (creators as usize * words_of(creators)).div_ceil(WORDS)
+    1 + (creators as usize * CREATOR_WORDS).div_ceil(WORDS)
 }
 
-/// Words of each creator in a summary with `creators`.
-const fn words_of(creators: u32) -> usize {
-    if creators > SHORT { 4 } else { 2 }
-}
+/// Words of a creator in a summary.
+const CREATOR_WORDS: usize = 4;
 
 /// First part of a summary.
 #[derive(Clone, Copy, Debug)]
@@ -239,17 +239,14 @@ impl Shared<'_> {
         [self.rank_of(op), self.at(op).number() << 1 | message]
     }
 
-    /// Name of the element at a place; `None` in a short summary.
+    /// Name of the element at a place; `None` beyond a summary.
     fn name_at(&self, at: At) -> Option<Name> {
-        if self.frame.away.creators <= SHORT {
-            return None;
-        }
         match at {
             At::Here(element) => Some(self.name(element)),
             At::There { send, creator: 0 } => Some(self.name(Element::Op(send))),
             At::There { creator, .. } if creator > self.frame.away.creators => None,
             At::There { send, creator } => {
-                Some(self.summary(send, WORDS + (creator as usize - 1) * 4 + 2))
+                Some(self.summary(send, WORDS + (creator as usize - 1) * CREATOR_WORDS + 2))
             }
         }
     }
@@ -273,16 +270,19 @@ impl Shared<'_> {
         if creator >= self.frame.away.creators {
             return Before::Unknown;
         }
-        let time =
-            self.summary(send, WORDS + creator as usize * words_of(self.frame.away.creators));
+        let time = self.summary(send, WORDS + creator as usize * CREATOR_WORDS);
         Before::Creator(whole(time), At::There { send, creator: creator + 1 })
     }
 
     /// Summary of an operation; `note` gets the creation times of its last creators, and the places
     /// of these. Adds the number of steps to `steps`.
     fn summarise(&self, of: u32, steps: &mut u64, mut note: impl FnMut(u64, At)) -> Summary {
+        let (message_kind, number) = (self.message_kind(of), self.at(of).number());
         let (mut at, mut depth, creators) =
             (At::Here(Element::Op(of)), 0, self.frame.away.creators);
+        if creators == 0 && !self.at(of).is_root() {
+            return Summary { message_kind, number, depth: 1, hash: 0, root: [0; 2] };
+        }
         let mut root = [0; 2];
         while depth <= creators {
             *steps += 1;
@@ -302,10 +302,9 @@ impl Shared<'_> {
             }
         }
         let mut hash = 0;
-        if self.frame.away.ends {
+        if creators > 0 {
             (hash, root) = self.end(Element::Op(of), steps);
         }
-        let (message_kind, number) = (self.message_kind(of), self.at(of).number());
         Summary { message_kind, number, depth, hash, root }
     }
 
@@ -347,7 +346,7 @@ impl Shared<'_> {
             }
             (at_a, at_b) = (next_a, next_b);
         }
-        if self.frame.away.ends {
+        if self.frame.away.creators > 0 {
             let [a, b] = [a, b].map(|element| self.end(element, steps));
             if a.0 == b.0 && a.1 != b.1 {
                 return a.1.cmp(&b.1);

@@ -121,7 +121,7 @@ impl Requirements {
             links: if overlap { size(survey.ops + further)? } else { 0 },
             receiving: if overlap { ranks } else { 0 },
             foreign: size(summaries.saturating_mul(parts_of(away.creators) as u64))?,
-            ends: if away.ends { size(survey.ops + further)? } else { 0 },
+            ends: if away.creators > 0 { size(survey.ops + further)? } else { 0 },
             taken: usize::from(stand_ins > 0),
             scratch: size(survey.edges_most)?,
             partitions,

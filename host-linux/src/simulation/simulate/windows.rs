@@ -61,8 +61,7 @@ impl Job<'_> {
                 Err(why) => why,
             };
             match why {
-                WindowError::Unknown if !away.ends => away.ends = true,
-                WindowError::Unknown if away.creators < MOST_CREATORS => away.creators *= 16,
+                WindowError::Unknown if away.creators < MOST_CREATORS => away = away.longer(),
                 WindowError::Room if away.spare < MOST_SPARE => away.spare *= 64,
                 why => return Err(LoadError::OneProcess(why.to_string()).into()),
             }

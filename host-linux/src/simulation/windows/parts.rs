@@ -220,8 +220,8 @@ pub(super) struct Border<'x> {
     /// True if messages from others found no room: the next window is aborted, as by then all
     /// processes can agree on it.
     pub(super) full: bool,
-    /// The next window of the other processes, if they have no event or message before it: until
-    /// then this process runs alone, while it sends them nothing.
+    /// No other process has an event before this window: until then this one runs alone, while it
+    /// sends them nothing.
     others: u64,
     /// Messages received from other processes.
     pub(super) received: u64,
@@ -253,17 +253,19 @@ impl<'x> Border<'x> {
             mail.collect(chain, |_, message| message.read(|word| words.push(word)));
             outbox.release(mail, chain);
         }
+        let sends = self.outgoing.iter().any(|words| !words.is_empty());
         let next = if self.full { ABORTED } else { next };
-        if next != ABORTED && next < self.others && self.outgoing.iter().all(Vec::is_empty) {
+        if next != ABORTED && next < self.others && !sends {
             mails.keep(0, outbox);
             return (next, 0);
         }
         self.incoming.clear();
         let all = self.processes.exchange(&self.outgoing, &mut self.incoming, next);
         let is_other = |&(process, _): &(u32, u64)| process != self.processes.index();
-        let others = (0..).zip(all).filter(is_other).map(|(_, next)| next);
-        self.others = others.min().unwrap_or(u64::MAX);
-        let next = next.min(self.others);
+        let others = (0..).zip(all).filter(is_other).map(|(_, next)| next).min();
+        let next = next.min(others.unwrap_or(u64::MAX));
+        // What was sent gives others events that they do not know yet.
+        self.others = if sends { next } else { others.unwrap_or(u64::MAX) };
         let (mut chain, before) = (0, self.received);
         // Chains are collected from last to first.
         for words in self.incoming.rchunks(M::WORDS) {
