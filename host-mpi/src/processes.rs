@@ -84,8 +84,7 @@ impl Processes for MpiProcesses<'_> {
                 sends.retain_mut(|send| !is_done(send));
                 sends.is_empty()
             });
-            let mut gathering =
-                Some(ranks.immediate_all_gather_into(scope, &next, &mut all[..]));
+            let mut gathering = Some(ranks.immediate_all_gather_into(scope, &next, &mut all[..]));
             self.waiting.poll(|| {
                 self.receive(turn, incoming);
                 is_done(&mut gathering)

@@ -290,6 +290,28 @@ impl<'s, M> Outbox<'s, M> {
         }
     }
 
+    /// Reads the newest chunk of messages to a partition in `mail`, a mail over the same chunks, from
+    /// last to first, and takes the chunk over. False if there is none.
+    pub fn take(&mut self, mail: &Mail<'_, M>, partition: u32, mut read: impl FnMut(&M)) -> bool {
+        let chains = mail.chains.iter().skip(partition as usize).step_by(mail.partitions);
+        for chain in chains {
+            let newest = chain.newest.load(Relaxed);
+            let Some(before) = mail.before.get((newest as usize).wrapping_sub(1)) else { continue };
+            let first = (newest - 1) * CHUNK;
+            let some =
+                mail.messages.get(first as usize..(first + chain.fill.load(Relaxed)) as usize);
+            some.unwrap_or_default().iter().rev().for_each(&mut read);
+            chain.newest.store(before.load(Relaxed), Relaxed);
+            chain.fill.store(CHUNK, Relaxed);
+            chain.length.store(chain.length.load(Relaxed) - 1, Relaxed);
+            before.store(self.chunks.released, Relaxed);
+            self.chunks.released = newest;
+            self.chunks.length += 1;
+            return true;
+        }
+        false
+    }
+
     /// Reserves a message to a partition, for the caller to write; `None` if there is no room.
     #[inline]
     pub fn send(&mut self, partition: u32) -> Option<&'s M> {
@@ -389,10 +411,16 @@ mod tests {
             for (sender, chunks) in owned.iter_mut().enumerate() {
                 let mut outbox = Outbox::new(sending, sender, core::mem::take(chunks));
                 for partition in 0..2 {
-                    if sender == (reader + partition as usize) % SENDERS {
-                        inbox.collect(partition, |_, message| read.push(message.load(Relaxed)));
-                        outbox.release(&inbox, partition);
+                    if sender != (reader + partition as usize) % SENDERS {
+                        continue;
                     }
+                    // Some chunks one by one, the others at once.
+                    let mut read = |message: &AtomicU32| read.push(message.load(Relaxed));
+                    for _ in 0..below(8) {
+                        outbox.take(&inbox, partition, &mut read);
+                    }
+                    inbox.collect(partition, |_, message| read(message));
+                    outbox.release(&inbox, partition);
                 }
                 *chunks = outbox.into_chunks();
             }

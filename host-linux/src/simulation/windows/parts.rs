@@ -204,8 +204,14 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
     }
 }
 
-/// [`Processes::exchange`]'s next window if the run is aborted.
+/// Next window if the run is aborted.
 const ABORTED: u64 = 0;
+
+/// What a process tells in place of its next window if it has more to send in this one.
+const MORE: u64 = u64::MAX - 1;
+
+/// Words for a process in one exchange, at least: more are exchanged in several.
+const PIECE: usize = 1 << 16;
 
 /// Exchange of messages with other processes at the end of each window.
 pub(super) struct Border<'x> {
@@ -246,27 +252,62 @@ impl<'x> Border<'x> {
         if self.processes.count() == 1 {
             return (next, 0);
         }
-        let mut outbox = mails.outbox(*mail, 0);
+        let (mut outbox, before) = (mails.outbox(*mail, 0), self.received);
+        let (mut next, mut sends) = (next, false);
+        loop {
+            let more = self.collect(&mut outbox, mail);
+            sends |= self.outgoing.iter().any(|words| !words.is_empty());
+            if self.full {
+                next = ABORTED;
+            }
+            if next != ABORTED && next < self.others && !sends {
+                break;
+            }
+            let told = if more && next != ABORTED { MORE } else { next };
+            self.incoming.clear();
+            let all = self.processes.exchange(&self.outgoing, &mut self.incoming, told);
+            self.deliver(&mut outbox);
+            if all.contains(&ABORTED) {
+                next = ABORTED;
+                break;
+            }
+            if !all.contains(&MORE) {
+                let is_other = |&(process, _): &(u32, u64)| process != self.processes.index();
+                let others = (0..).zip(all).filter(is_other).map(|(_, next)| next).min();
+                let others = others.unwrap_or(u64::MAX);
+                next = next.min(others);
+                // What was sent gives others events that they do not know yet.
+                self.others = if sends { next } else { others };
+                break;
+            }
+        }
+        mails.keep(0, outbox);
+        (next, self.received - before)
+    }
+
+    /// Sets `outgoing` to a piece of the messages in `mail`. True if there may be more.
+    fn collect<'m, M: Words>(&mut self, outbox: &mut Outbox<'m, M>, mail: &Mail<'m, M>) -> bool {
+        let mut more = false;
         for (process, words) in (0u32..).zip(&mut self.outgoing) {
             words.clear();
-            let chain = self.block.each + process;
-            mail.collect(chain, |_, message| message.read(|word| words.push(word)));
-            outbox.release(mail, chain);
+            // A message is not parted from its continuations, which are read before it.
+            let ends = |words: &[u32]| {
+                words.rchunks(M::WORDS).next().is_none_or(|last| M::target(last).is_some())
+            };
+            while words.len() < PIECE || !ends(words) {
+                let chain = self.block.each + process;
+                if !outbox.take(mail, chain, |message| message.read(|word| words.push(word))) {
+                    break;
+                }
+            }
+            more |= words.len() >= PIECE;
         }
-        let sends = self.outgoing.iter().any(|words| !words.is_empty());
-        let next = if self.full { ABORTED } else { next };
-        if next != ABORTED && next < self.others && !sends {
-            mails.keep(0, outbox);
-            return (next, 0);
-        }
-        self.incoming.clear();
-        let all = self.processes.exchange(&self.outgoing, &mut self.incoming, next);
-        let is_other = |&(process, _): &(u32, u64)| process != self.processes.index();
-        let others = (0..).zip(all).filter(is_other).map(|(_, next)| next).min();
-        let next = next.min(others.unwrap_or(u64::MAX));
-        // What was sent gives others events that they do not know yet.
-        self.others = if sends { next } else { others.unwrap_or(u64::MAX) };
-        let (mut chain, before) = (0, self.received);
+        more
+    }
+
+    /// Puts messages of others into the mail.
+    fn deliver<M: Words>(&mut self, outbox: &mut Outbox<'_, M>) {
+        let mut chain = 0;
         // Chains are collected from last to first.
         for words in self.incoming.rchunks(M::WORDS) {
             if let Some(target) = M::target(words) {
@@ -278,8 +319,6 @@ impl<'x> Border<'x> {
                 None => self.full = true,
             }
         }
-        mails.keep(0, outbox);
-        (next, self.received - before)
     }
 }
 
@@ -315,4 +354,65 @@ pub(super) fn run_parts<'r, P: InWindows<'r>>(
         }
         shared.lead(workers, border, watch).then_some(started)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::windows::memory::MailRoom;
+    use loggap_core::sim::windows::Message;
+
+    /// The second of two processes, that sends nothing.
+    #[derive(Debug)]
+    struct Second;
+
+    impl Processes for Second {
+        fn index(&self) -> u32 {
+            1
+        }
+
+        fn count(&self) -> u32 {
+            2
+        }
+
+        fn exchange(&self, _: &[Vec<u32>], _: &mut Vec<u32>, next: u64) -> Vec<u64> {
+            vec![next; 2]
+        }
+
+        fn all(&self, own: &[u64]) -> Vec<u64> {
+            own.repeat(2)
+        }
+
+        fn at_first(&self, _: Vec<u64>) -> Vec<u64> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn no_piece_parts_a_message_from_its_continuations() {
+        const MESSAGES: usize = 1 << 14;
+        let block = Block { first: 1, each: 1 };
+        let room = MailRoom { messages: 1 << 17, bytes: u64::MAX };
+        let mails = Mails::<Message>::new(1, 3, room).unwrap();
+        let [mail, _] = mails.both();
+        let mut outbox = mails.outbox(mail, 0);
+        // Chunks have 32 places, a message three: the first of its words that differ is the target.
+        let rest =
+            [[0, 0, 0, 0, 7, 0, 0], [0, 0, 0, 0, u32::MAX, 0, 0], [0, 0, 0, 0, u32::MAX, 0, 0]];
+        for words in rest.iter().cycle().take(3 * MESSAGES) {
+            outbox.send(block.chain(0)).unwrap().write(words);
+        }
+        let mut border = Border::new(&Second, block, 0);
+        let mut pieces = Vec::new();
+        while border.collect(&mut outbox, &mail) {
+            pieces.push(border.outgoing[0].clone());
+        }
+        pieces.push(border.outgoing[0].clone());
+        assert!(pieces.len() > 3, "{}", pieces.len());
+        for piece in &pieces {
+            let (messages, left) = piece.as_chunks::<21>();
+            assert!(left.is_empty() && messages.iter().all(|words| words[18] == 7));
+        }
+        assert_eq!(pieces.concat().len(), MESSAGES * 21);
+    }
 }
