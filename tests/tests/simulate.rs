@@ -1001,6 +1001,39 @@ fn the_makespan_of_one_message_is_as_uncertain_as_its_latency() {
     assert!((seconds * 1e12 - found["median_ps"].as_f64().unwrap()).abs() < 0.01);
 }
 
+#[test]
+fn points_of_a_sweep_are_as_uncertain_as_what_they_multiply() {
+    let both = ["--ranks", "2", "--monte-carlo", "4000", "--sweep", "L=1x:3x:3"];
+    let document = monte_carlo(UNCERTAIN, &both);
+    let of = |point: usize, key: &str| {
+        document["sweep"]["points"][point][key].as_u64().unwrap_or_else(|| panic!("{key}"))
+    };
+    for key in ["p05_ps", "p95_ps"] {
+        assert_eq!(of(0, key), document["monte_carlo"][key].as_u64().unwrap(), "{key}");
+        // 2o + 7G is 2.007 us and certain, and L is 2 us with an interval.
+        let latency = |point| of(point, key).checked_sub(2_007_000).unwrap();
+        assert!(latency(1).abs_diff(2 * latency(0)) <= 2, "{key}");
+        assert!(latency(2).abs_diff(3 * latency(0)) <= 3, "{key}");
+    }
+    assert!(of(2, "p05_ps") < of(2, "makespan_ps") && of(2, "makespan_ps") < of(2, "p95_ps"));
+    let folder = Folder::new();
+    let [path, plot, csv] = ["link.json", "s.svg", "s.csv"].map(|name| folder.path(name));
+    fs::write(&path, UNCERTAIN).unwrap();
+    let run = ["simulate", "--pattern", "binomialtreebcast", "-s", "8", "--profile"];
+    let files = ["--sweep-plot", &plot, "--sweep-csv", &csv];
+    let shown = loggap().args(run).arg(&path).args(both).args(files).succeeds().stdout;
+    let of_point = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let last = of_point(shown.lines().last().unwrap());
+    assert_eq!(last.len(), 4, "{shown}");
+    let csv = fs::read_to_string(csv).unwrap();
+    assert!(csv.starts_with("latency_factor,makespan_s,makespan_ps,p05_s,p05_ps,p95_s,p95_ps\n"));
+    assert_eq!(csv.lines().last().unwrap().rsplit(',').next(), Some(&*of(2, "p95_ps").to_string()));
+    assert!(fs::read_to_string(plot).unwrap().contains("with 90% of draws"));
+    let many = ["--ranks", "2", "--monte-carlo", "1000000", "--sweep", "L=1x:3x:3"];
+    let told = loggap().args(run).arg(&path).args(many).ends(2).stderr;
+    assert!(told.contains("1000000 draws at each of 3 points"), "{told}");
+}
+
 /// L, o_s and o_r of one message are drawn independently: variances add up. Drawn with
 /// the same deviation, standard deviations would: 1.7 times as much.
 #[test]

@@ -65,13 +65,13 @@ impl Further<'_> {
         if monte_carlo.is_some() || sweep.is_some() {
             self.interrupt.listen();
         }
-        if let Some(monte_carlo) = monte_carlo
+        if let Some(monte_carlo) = &monte_carlo
             && let Some(drawn) = monte_carlo.run(self, failures, console)
         {
             report.add_monte_carlo(drawn);
         }
         if let Some(sweep) = sweep {
-            let swept = sweep.run(self, report.sensitivities(), console);
+            let swept = sweep.run(self, report.sensitivities(), monte_carlo.as_ref(), console);
             if let Some(mut swept) = failures.add(swept) {
                 swept.write_files(self.args, failures);
                 report.add_sweep(swept.report);

@@ -137,7 +137,7 @@ pub struct Args {
     /// Distribution of the makespan over draws from the profile's intervals.
     ///
     /// Up to 1000000 further runs, with parameters and phases of noise drawn by
-    /// --seed.
+    /// --seed; with --sweep at each of its points, too.
     #[arg(help_heading = "Further runs", long, value_name = "DRAWS", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
           conflicts_with_all = ONE_RUN, conflicts_with = "sensitivity")]
     monte_carlo: Option<u32>,
@@ -449,7 +449,7 @@ impl Prepared {
         args.parameters.warn_of(profile.as_ref(), console);
         let monte_carlo = MonteCarlo::new(args, profile.as_ref(), &sets)?;
         let sets = args.levels.add_to(sets, &args.parameters, console)?;
-        let sweep = args.sweep.open(&sets)?;
+        let sweep = args.sweep.open(&sets, monte_carlo.as_ref())?;
         let noise = args.noise.source(args.pattern.seed)?;
         if noise.is_some() {
             args.trace.warn_of_noise(console);

@@ -12,7 +12,8 @@ use super::Args;
 use super::further::Further;
 use crate::cli::digits::Digits;
 use crate::profile::{ProfileDocument, ProfileDraws};
-use crate::simulation::{ParameterSets, Point, RunError, run_each_point};
+use crate::simulation::{Ended, ParameterSets, Point, RunError, run_each_point};
+use crate::study::sweep::{MOST_POINTS, Sweep};
 use crate::terminal::{CliError, Console, Failures, RunsLine, interrupted};
 
 /// Runs with parameters drawn from the intervals of a profile.
@@ -116,6 +117,39 @@ impl MonteCarlo {
         Some(Drawn { distribution: Distribution::of(makespans, stopped, self.seed), interrupted })
     }
 
+    /// Checks that the draws at each point of a sweep are not too many.
+    pub(super) fn check(&self, sweep: &Sweep) -> Result<(), CliError> {
+        let all = sweep.count().saturating_mul(self.draws as usize);
+        if all <= MOST_POINTS {
+            return Ok(());
+        }
+        Err(CliError::usage(format_args!(
+            "{} draws at each of {} points are more than {MOST_POINTS} runs; take fewer of either",
+            self.draws,
+            sweep.count()
+        )))
+    }
+
+    /// 5% and 95% of the makespans at each point of a sweep around what is drawn, the same draws at
+    /// all points; `None` where a run did not complete.
+    pub(super) fn over(
+        &self,
+        sweep: &Sweep,
+        further: &Further<'_>,
+        console: &Console,
+    ) -> Result<Vec<Option<[Picos; 2]>>, CliError> {
+        let Further { args, source, plan, .. } = further;
+        let draws = self.draws as usize;
+        let count = sweep.count() * draws;
+        let line = RunsLine::new(console, count as u64);
+        let point = |at: usize| {
+            let Point { sets, phases } = self.point(at % draws, args);
+            Point { sets: sweep.sets_around(&sets, at / draws), phases }
+        };
+        let ended = run_each_point(source, count, &point, plan, &|| line.advance())?;
+        Ok(ended.chunks(draws).map(spread).collect())
+    }
+
     /// Draw number `at`, independent of other draws.
     fn point(&self, at: usize, args: &Args) -> Point {
         let mut random = Random::stream(self.seed, at as u64);
@@ -125,6 +159,14 @@ impl MonteCarlo {
         debug_assert!(sets.is_ok(), "drawn ranges are as usable as measured ones: {sets:?}");
         Point { sets: sets.unwrap_or_else(|_| self.measured.clone()), phases }
     }
+}
+
+/// 5% and 95% of makespans; `None` if one is missing.
+fn spread(ended: &[Ended]) -> Option<[Picos; 2]> {
+    let makespan = |ended: &Ended| ended.as_ref().ok().map(|run| run.makespan.0);
+    let mut makespans: Vec<_> = ended.iter().map(makespan).collect::<Option<_>>()?;
+    let sorted = Sorted::new(&mut makespans);
+    Some([sorted.quantile(5, 100)?, sorted.quantile(95, 100)?].map(Picos))
 }
 
 impl Distribution {

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 
 use super::Args;
 use super::further::Further;
+use super::monte_carlo::MonteCarlo;
 use super::sensitivity::{Sensitivities, slope_text};
 use crate::cli::digits::Digits;
 use crate::flags::parse;
@@ -29,7 +30,7 @@ pub(super) struct SweepArgs {
     /// sizes need. :log after POINTS spaces values by equal factors. Several
     /// sweeps make a grid of at most a million points.
     #[arg(long, value_name = "PARAM=FROM:TO:POINTS", value_parser = parse::axis,
-          conflicts_with_all = super::ONE_RUN, conflicts_with = "monte_carlo")]
+          conflicts_with_all = super::ONE_RUN)]
     pub(super) sweep: Vec<Axis>,
 
     /// Write the points of the sweeps as CSV.
@@ -39,7 +40,8 @@ pub(super) struct SweepArgs {
     /// Plot the makespan over the sweep.
     ///
     /// With a curve for each value of a second sweep; with --sensitivity and one
-    /// sweep also the tangent at the given parameters.
+    /// sweep also the tangent at the given parameters; with --monte-carlo where
+    /// 90% of the draws fall.
     #[arg(long, value_name = "FILE.svg", requires = "sweep")]
     sweep_plot: Option<PathBuf>,
 }
@@ -82,6 +84,8 @@ struct Points {
     sweep: Sweep,
     /// Results by point; [interrupted](RunError::Interrupted) ones after Ctrl-C.
     ended: Vec<Ended>,
+    /// 5% and 95% of the makespans of draws at each point; empty without --monte-carlo.
+    spread: Vec<Option<[Picos; 2]>>,
     tangent: Option<Tangent>,
 }
 
@@ -109,7 +113,11 @@ impl SweepArgs {
 
     /// Creates the sweep around `given` and opens its files, so that a wrong path is reported
     /// before the work; `None` without a sweep.
-    pub(super) fn open(&self, given: &ParameterSets) -> Result<Option<SweepJob>, CliError> {
+    pub(super) fn open(
+        &self,
+        given: &ParameterSets,
+        monte_carlo: Option<&MonteCarlo>,
+    ) -> Result<Option<SweepJob>, CliError> {
         if self.sweep.is_empty() {
             return Ok(None);
         }
@@ -121,6 +129,7 @@ impl SweepArgs {
             )));
         }
         let sweep = Sweep::new(self.sweep.clone(), given).map_err(CliError::usage)?;
+        monte_carlo.map_or(Ok(()), |draws| draws.check(&sweep))?;
         let open = |path: &Option<PathBuf>| path.as_deref().map(PendingFile::create).transpose();
         let csv = open(&self.sweep_csv).map_err(CliError::failed)?;
         let plot = open(&self.sweep_plot).map_err(CliError::failed)?;
@@ -139,6 +148,7 @@ impl SweepJob {
         self,
         further: &Further<'_>,
         sensitivities: Option<&Sensitivities>,
+        monte_carlo: Option<&MonteCarlo>,
         console: &mut Console,
     ) -> Result<Swept, CliError> {
         let Self { sweep, csv, plot } = self;
@@ -149,6 +159,10 @@ impl SweepJob {
         let point = |at: usize| Point { sets: sweep.sets(at), phases };
         let ended = run_each_point(source, sweep.count(), &point, plan, &|| line.advance())?;
         drop(line);
+        let spread = match monte_carlo {
+            Some(draws) => draws.over(&sweep, further, console)?,
+            None => Vec::new(),
+        };
         let tangent =
             sensitivities.and_then(|sensitivities| sweep.tangent(sensitivities.found(), makespan));
         if sensitivities.is_some() && tangent.is_none() && plot.is_some() {
@@ -158,7 +172,7 @@ impl SweepJob {
             );
         }
         let parameters = sweep.axes().iter().map(AxisDocument::new).collect();
-        let points = Points { sweep, ended, tangent };
+        let points = Points { sweep, ended, spread, tangent };
         Ok(Swept { report: SweepReport { parameters, points }, csv, plot })
     }
 }
@@ -198,13 +212,17 @@ impl Points {
     /// Draws the chart, if it can show this number of axes.
     fn draw(&self, file: PendingFile, schedule: &str) -> Option<Result<(), FileError>> {
         let makespans: Vec<_> = self.makespans().collect();
-        let chart = chart(&self.sweep, &makespans, self.tangent.as_ref(), schedule)?;
+        let chart = chart(&self.sweep, &makespans, &self.spread, self.tangent.as_ref(), schedule)?;
         Some(file.commit(|out| chart.write(1, out)))
     }
 
     fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let axes = self.sweep.axes();
-        let makespan = ["makespan_s", "makespan_ps"].map(str::to_owned);
+        let mut heads: Vec<_> = axes.iter().map(Axis::key).collect();
+        heads.extend(["makespan_s", "makespan_ps"].map(str::to_owned));
+        if !self.spread.is_empty() {
+            heads.extend(SPREAD.as_flattened().iter().map(|&key| key.to_owned()));
+        }
         let record = |(at, ended): (usize, &Ended)| {
             let values = axes.iter().zip(self.sweep.at(at));
             let values = values.map(|(axis, raw)| axis.reading(raw).to_string());
@@ -212,9 +230,14 @@ impl Points {
                 |_| Default::default(),
                 |run| [run.makespan.seconds().to_string(), run.makespan.0.to_string()],
             );
-            values.chain(makespan)
+            let spread = self.spread.get(at).map(|spread| {
+                let [low, high] = spread.map_or_else(Default::default, |ends| {
+                    ends.map(|end| [end.seconds().to_string(), end.0.to_string()])
+                });
+                [low, high].into_iter().flatten()
+            });
+            values.chain(makespan).chain(spread.into_iter().flatten())
         };
-        let heads = axes.iter().map(Axis::key).chain(makespan);
         csv::table(out, heads, self.run().map(record), self.interrupted().as_deref())
     }
 
@@ -243,15 +266,18 @@ impl Serialize for Points {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut points = serializer.serialize_seq(Some(self.run().count()))?;
         for (at, ended) in self.run() {
-            points.serialize_element(&PointDocument { sweep: &self.sweep, at, ended })?;
+            points.serialize_element(&PointDocument { points: self, at, ended })?;
         }
         points.end()
     }
 }
 
+/// Keys of the ends of what 90% of the draws give, in s and in ps.
+const SPREAD: [[&str; 2]; 2] = [["p05_s", "p05_ps"], ["p95_s", "p95_ps"]];
+
 /// JSON of one point.
 struct PointDocument<'a> {
-    sweep: &'a Sweep,
+    points: &'a Points,
     at: usize,
     ended: &'a Ended,
 }
@@ -259,12 +285,20 @@ struct PointDocument<'a> {
 impl Serialize for PointDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut point = serializer.serialize_map(None)?;
-        for (axis, raw) in self.sweep.axes().iter().zip(self.sweep.at(self.at)) {
+        let Points { sweep, spread, .. } = self.points;
+        for (axis, raw) in sweep.axes().iter().zip(sweep.at(self.at)) {
             point.serialize_entry(&axis.key(), &axis.reading(raw))?;
         }
         let makespan = self.ended.as_ref().ok().map(|completed| completed.makespan);
         point.serialize_entry("makespan_s", &makespan.map(Picos::seconds))?;
         point.serialize_entry("makespan_ps", &makespan.map(|makespan| makespan.0))?;
+        if let Some(spread) = spread.get(self.at) {
+            let ends = spread.map_or([None; 2], |ends| ends.map(Some));
+            for ([seconds, picos], end) in SPREAD.into_iter().zip(ends) {
+                point.serialize_entry(seconds, &end.map(Picos::seconds))?;
+                point.serialize_entry(picos, &end.map(|end| end.0))?;
+            }
+        }
         if let Err(error) = self.ended {
             point.serialize_entry("error", &error.to_string())?;
         }
@@ -287,7 +321,7 @@ impl SweepReport {
         digits: Digits,
         sensitivities: Option<&Sensitivities>,
     ) -> io::Result<()> {
-        let Points { sweep, tangent, .. } = &self.points;
+        let Points { sweep, spread, tangent, .. } = &self.points;
         let count = self.points.run().count();
         let last = self.points.run().last().map_or(0, |(at, _)| at);
         let shown = Shown::of(sweep.axes(), last, Self::MOST_ROWS);
@@ -308,15 +342,24 @@ impl SweepReport {
             write!(out, "{head:>width$} ")?;
         }
         let slope = if tangent.is_some() { "        slope" } else { "" };
-        writeln!(out, "{:>16}{slope}", digits.head("makespan"))?;
+        write!(out, "{:>16}{slope}", digits.head("makespan"))?;
+        if !spread.is_empty() {
+            write!(out, " {:>16} {:>16}", digits.head("5%"), digits.head("95%"))?;
+        }
+        writeln!(out)?;
         for &(at, ended) in &rows {
             for (axis, raw) in sweep.axes().iter().zip(sweep.at(at)) {
                 write!(out, "{:>16} ", axis.text(raw))?;
             }
             let completed = ended.as_ref().ok();
-            let makespan =
-                completed.map_or_else(|| "-".to_owned(), |run| digits.cell(run.makespan.0));
-            write!(out, "{makespan:>16}")?;
+            let cell = |time: Option<Picos>| {
+                time.map_or_else(|| "-".to_owned(), |time| digits.cell(time.0))
+            };
+            write!(out, "{:>16}", cell(completed.map(|run| run.makespan)))?;
+            if let Some(spread) = spread.get(at) {
+                let [low, high] = spread.map_or([None; 2], |ends| ends.map(Some)).map(cell);
+                write!(out, " {low:>16} {high:>16}")?;
+            }
             if let Some(tangent) = tangent {
                 let holds = completed.is_some() && sweep.at(at).all(|raw| tangent.holds(raw));
                 let slope = if holds {

@@ -5,7 +5,7 @@ use loggap_core::units::Picos;
 use super::{Axis, Form, Spacing, Sweep, Tangent};
 use crate::output::number::{self, Unit};
 use crate::sensitivity::Parameter;
-use crate::study::{Axes, Chart, Coordinates, Series};
+use crate::study::{Axes, Chart, Coordinates, Interval, Series};
 
 /// Most axes that a chart can show.
 pub const MOST_AXES: usize = 2;
@@ -16,11 +16,12 @@ const TANGENT_POINTS: u32 = 33;
 
 /// Chart of the makespans of all points of `sweep` over its first axis. With a second axis there is
 /// one curve for each of its values, or for seven of them. `None` for more axes. Points without a
-/// makespan are gaps.
+/// makespan are gaps; `spread` has intervals of the makespans, if any.
 #[must_use]
 pub fn chart(
     sweep: &Sweep,
     makespans: &[Option<Picos>],
+    spread: &[Option<[Picos; 2]>],
     tangent: Option<&Tangent>,
     schedule: &str,
 ) -> Option<Chart> {
@@ -32,24 +33,30 @@ pub fn chart(
     let last = makespans.iter().flatten().max().copied().unwrap_or_default();
     let (x_unit, y_unit) = (unit(across), Unit::fitting(number::TIME, last.seconds(), 1.0));
     let each = if curves.is_empty() { 1 } else { sweep.count() / across.span().points as usize };
-    let curve = |index: usize| {
-        let points = (0..sweep.count()).skip(index).step_by(each.max(1));
+    let curve = |label: String, index: usize| {
+        let points = || (0..sweep.count()).skip(index).step_by(each.max(1));
+        let x = |point| Some(across.reading(sweep.at(point).next()?).number() / x_unit.size);
         let place = |point: usize| {
-            let x = across.reading(sweep.at(point).next()?).number() / x_unit.size;
             let makespan = makespans.get(point)?.map_or(f64::NAN, Picos::seconds);
-            Some(Coordinates { x, y: makespan / y_unit.size })
+            Some(Coordinates { x: x(point)?, y: makespan / y_unit.size })
         };
-        points.filter_map(place).collect::<Vec<_>>()
+        let interval = |point: usize| {
+            let [low, high] = spread.get(point)?.as_ref()?.map(|end| end.seconds() / y_unit.size);
+            Some(Interval { x: x(point)?, low, high })
+        };
+        Series::new(label, points().filter_map(place).collect())
+            .with_intervals(points().filter_map(interval).collect())
     };
     let mut series = match sweep.axes() {
         [_, second] => {
             let named = |&index: &usize| {
                 let raw = second.raw(u32::try_from(index).unwrap_or(u32::MAX));
-                Series::new(second.label(raw), curve(index))
+                curve(second.label(raw), index)
             };
             curves.iter().map(named).collect()
         }
-        _ => vec![Series::new("makespan".into(), curve(0))],
+        _ if spread.is_empty() => vec![curve("makespan".into(), 0)],
+        _ => vec![curve("makespan, with 90% of draws".into(), 0)],
     };
     series.extend(tangent.and_then(|tangent| line(tangent, &x_unit, &y_unit)));
     let logarithmic = across.span().spacing == Spacing::Logarithmic;

@@ -163,12 +163,16 @@ impl Sweep {
     /// Parameters at a point.
     #[must_use]
     pub fn sets(&self, point: usize) -> ParameterSets {
-        let mut sets = self.given.clone();
+        self.sets_around(&self.given, point)
+    }
+
+    /// Parameters at a point, around others than the given ones.
+    #[must_use]
+    pub fn sets_around(&self, others: &ParameterSets, point: usize) -> ParameterSets {
+        let mut sets = told_apart(others);
         for (axis, raw) in self.axes.iter().zip(self.at(point)) {
             for number in numbers(&mut sets, axis.swept) {
-                let applied = axis.applied(raw, *number);
-                debug_assert!(applied.is_some(), "the largest factor was tried");
-                *number = applied.unwrap_or(u64::MAX);
+                *number = axis.applied(raw, *number).unwrap_or(u64::MAX);
             }
         }
         sets.simplified()

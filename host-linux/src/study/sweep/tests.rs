@@ -124,7 +124,7 @@ fn a_chart_has_a_curve_for_each_of_a_few_values_of_the_second_axis() {
         let sweep = Sweep::new(vec![latency, gap], &given(1)).unwrap();
         let makespans: Vec<Option<Picos>> =
             (0..sweep.count() as u64).map(|at| Some(Picos(at * 1_000_000))).collect();
-        chart(&sweep, &makespans, None, "x").unwrap()
+        chart(&sweep, &makespans, &[], None, "x").unwrap()
     };
     let two = curves(2);
     assert_eq!((&*two.x_label, &*two.y_label, two.axes), ("L [us]", "makespan [us]", Axes::Linear));
@@ -139,5 +139,5 @@ fn a_chart_has_a_curve_for_each_of_a_few_values_of_the_second_axis() {
     let third = axis(Parameter::GapPerByte, Form::Value, [0, 9], 2);
     let gap = axis(Parameter::Gap, Form::Value, [0, 9], 2);
     let sweep = Sweep::new(vec![latency, gap, third], &given(1)).unwrap();
-    assert_eq!(chart(&sweep, &[], None, "x"), None);
+    assert_eq!(chart(&sweep, &[], &[], None, "x"), None);
 }
