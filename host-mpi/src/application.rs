@@ -6,13 +6,17 @@
 
 use std::path::Path;
 
+use loggap::profile::ProfileDraws;
 use loggap::schedule::TraceSchedule;
-use loggap::simulation::{Job, ParameterSets, Source, Wanted};
+use loggap::simulation::{Job, ParameterSets, Plan, Point, Source, Wanted, run_points};
 use loggap::trace::convert::{Conversion, Input, Line, Options, Strictness};
 use loggap::trace::{Trace, TraceError, What};
 use loggap_core::model::LogGops;
+use loggap_core::noise::Phases;
+use loggap_core::random::Random;
 use loggap_core::sim::{Parameters, Settings};
-use loggap_core::units::{PerByte, Picos};
+use loggap_core::stats::{Confidence, Moments};
+use loggap_core::units::{Bytes, PerByte, Picos};
 
 /// Where a rank's time went.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -96,6 +100,41 @@ pub struct Prediction {
 #[error("the trace cannot be simulated: {0}")]
 pub struct PredictionError(String);
 
+/// Program of the trace in `directory`.
+fn program(directory: &Path) -> Result<Source, PredictionError> {
+    let input = Input::open(&[directory.to_owned()], Strictness::Strict).map_err(told)?;
+    let schedule = TraceSchedule::from(Conversion::new(input, Options::default()));
+    Ok(Source::Trace(Box::new(schedule)))
+}
+
+/// Half of the 95% interval of the simulated time of the trace in `directory`, relative to it, as far
+/// as it follows from the intervals of a profile.
+///
+/// # Errors
+///
+/// [`PredictionError`].
+pub fn uncertainty(
+    directory: &Path,
+    profile: &ProfileDraws,
+    eager_limit: Bytes,
+    settings: Settings,
+) -> Result<f64, PredictionError> {
+    const DRAWS: u64 = 40;
+    let drawn = (0..DRAWS).map(|at| profile.draw(&mut Random::stream(0, at)));
+    let sets = drawn.map(|ranges| ParameterSets::of_ranges(&ranges, eager_limit));
+    let sets = sets.collect::<Result<Vec<_>, _>>().map_err(told)?;
+    let point = |at: usize| Point {
+        sets: sets.get(at).cloned().unwrap_or_default(),
+        phases: Phases::Together { seed: 0 },
+    };
+    let plan = Plan::new(settings);
+    let ran = run_points(&program(directory)?, sets.len(), &point, &plan, &|| ()).map_err(told)?;
+    let mut times = Moments::default();
+    ran.iter().for_each(|run| _ = times.add(run.makespan.seconds()));
+    let deviation = times.variance().unwrap_or_default().sqrt();
+    Ok(Confidence::P95.normal() * deviation / times.mean().unwrap_or(f64::INFINITY))
+}
+
 impl Prediction {
     /// Simulates the trace in `directory`.
     ///
@@ -107,9 +146,7 @@ impl Prediction {
         sets: &ParameterSets,
         settings: Settings,
     ) -> Result<Self, PredictionError> {
-        let input = Input::open(&[directory.to_owned()], Strictness::Strict).map_err(told)?;
-        let schedule = TraceSchedule::from(Conversion::new(input, Options::default()));
-        let source = Source::Trace(Box::new(schedule));
+        let source = program(directory)?;
         let parameters = sets.parameters().map_err(told)?;
         let eager_limit = sets.protocols.first().map(|set| set.parameters.eager_limit);
         let wanted = Wanted { finish: true, counters: true, ..Wanted::default() };

@@ -478,6 +478,10 @@ fn a_program_is_predicted_from_its_trace_and_measured() {
     let [low, measured, high] = ["measured_s_lo", "measured_s", "measured_s_hi"].map(number);
     assert!(0.0 < low && low <= measured && measured <= high, "{found}");
     assert_eq!(found["runs"], 6);
+    // The profile's intervals are part of that of the prediction, and a free network has none.
+    let half = number("profile_half");
+    let [low, predicted, high] = ["predicted_s_lo", "predicted_s", "predicted_s_hi"].map(number);
+    assert!(half > 0.0 && high / predicted - 1.0 >= half * 0.999 && low < predicted, "{found}");
     // Computing is of the trace; a busy machine prolongs both.
     let computed = found["by_rank"][0]["compute_s"].as_f64().unwrap();
     let predicted = found["by_rank"][0]["predicted_compute_s"].as_f64().unwrap();

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::{env, fs};
 
 use loggap::check::Asserted;
-use loggap::profile::ProfileDocument;
+use loggap::profile::{ProfileDocument, ProfileDraws};
 use loggap::simulation::ParameterSets;
 use loggap::terminal::{CliError, Console, Exit, Interrupt};
 use loggap::trace::Trace;
@@ -17,7 +17,7 @@ use loggap_core::units::Bytes;
 
 use self::report::{Document, median, print, relative};
 use super::Args;
-use crate::application::{Prediction, Run};
+use crate::application::{Prediction, Run, uncertainty};
 use crate::cli::coll::{attend, listen};
 use crate::cli::progress;
 use crate::job::launched_as;
@@ -170,6 +170,10 @@ struct Runs {
     plain: Vec<Run>,
     traced: Vec<Run>,
     predicted: Vec<Prediction>,
+    /// Half of the relative interval of the prediction that follows from the profile's.
+    uncertainty: f64,
+    /// Trace of the last of them.
+    last: PathBuf,
     warnings: Vec<String>,
     settings: Settings,
 }
@@ -214,7 +218,17 @@ pub(in crate::cli) fn run(
     let settings = Progress::settings(&found.rows, eager_limit);
     let ranges = document.ranges.iter().map(|record| &record.range);
     let sets = ParameterSets::of_ranges(ranges, Bytes(eager_limit)).map_err(CliError::failed)?;
-    let runs = take(&jobs, folder, &Basis { sets, settings }, console)?;
+    let mut runs = take(&jobs, folder, &Basis { sets, settings }, console)?;
+    match ProfileDraws::new(&document) {
+        Ok(draws) => {
+            let found = uncertainty(&runs.last, &draws, Bytes(eager_limit), settings);
+            runs.uncertainty = found.map_err(CliError::failed)?;
+        }
+        Err(error) => runs.warnings.push(format!(
+            "the interval of the prediction is that of the runs alone: {}: {error}",
+            profile.display()
+        )),
+    }
     let document = Document::new(app, &runs);
     document.warnings.iter().for_each(|warning| console.warn(warning));
     console.report(args.json, &document, |out| print(out, &document))?;
@@ -285,6 +299,8 @@ fn take(
         Prediction::of(directory, &basis.sets, basis.settings).map_err(CliError::failed)
     });
     let predicted = predicted.collect::<Result<_, _>>()?;
+    let last = traced.last().map(|(_, directory)| directory.clone()).unwrap_or_default();
     let traced = traced.into_iter().map(|(run, _)| run).collect();
-    Ok(Runs { plain, traced, predicted, warnings, settings: basis.settings })
+    let (uncertainty, settings) = (0.0, basis.settings);
+    Ok(Runs { plain, traced, predicted, uncertainty, last, warnings, settings })
 }

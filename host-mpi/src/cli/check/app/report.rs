@@ -8,7 +8,7 @@ use loggap::terminal::command_line;
 use loggap_core::model::Estimate;
 use loggap_core::sim::{Receive, Rendezvous};
 use loggap_core::stats::{Confidence, Sorted};
-use loggap_core::units::Picos;
+use loggap_core::units::{Picos, SignedPicos};
 use serde::Serialize;
 
 use super::{AppArgs, Runs};
@@ -54,7 +54,10 @@ pub(super) struct Document {
     traced_runs_s: Vec<f64>,
     predicted_s: f64,
     predicted_s_lo: f64,
+    /// Of the traces, and of the parameters of the profile.
     predicted_s_hi: f64,
+    /// Half of the relative interval that follows from the profile's.
+    profile_half: f64,
     /// Prediction less measurement, relative to the measurement.
     difference: f64,
     /// Prediction with a network that costs nothing, and its difference.
@@ -121,6 +124,7 @@ impl Document {
     pub(super) fn new(app: &AppArgs, runs: &Runs) -> Self {
         let measured = estimate(runs.plain.iter().map(|run| run.time));
         let predicted = estimate(runs.predicted.iter().map(|one| one.run.time));
+        let predicted = widened(predicted, runs.uncertainty);
         let free = median(runs.predicted.iter().map(|one| one.free));
         let traced = median(runs.traced.iter().map(|run| run.time));
         let difference = relative(predicted.value, measured.value);
@@ -149,6 +153,7 @@ impl Document {
             predicted_s: predicted.value.seconds(),
             predicted_s_lo: predicted.low.seconds(),
             predicted_s_hi: predicted.high.seconds(),
+            profile_half: runs.uncertainty,
             difference,
             free_network_s: free.seconds(),
             free_network_difference,
@@ -321,6 +326,18 @@ pub(super) fn median(times: impl Iterator<Item = Picos>) -> Picos {
     Sorted::new(&mut times).median().unwrap_or_default()
 }
 
+/// `estimate` with another, independent source of uncertainty: half of its interval, relative.
+fn widened(estimate: Estimate<Picos>, half: f64) -> Estimate<Picos> {
+    let Estimate { value, low, high, .. } = estimate;
+    let [below, above] = [value.since(low), high.since(value)].map(|side| {
+        let side = side.seconds().hypot(half * value.seconds());
+        SignedPicos::from_f64(side * 1e12).picos().unwrap_or(value)
+    });
+    let low = Picos(value.0.saturating_sub(below.0));
+    let high = Picos(value.0.saturating_add(above.0));
+    Estimate { low, high, ..estimate }
+}
+
 /// Median of at least six times with its 95% interval.
 fn estimate(times: impl Iterator<Item = Picos>) -> Estimate<Picos> {
     let mut times: Vec<_> = times.collect();
@@ -336,6 +353,20 @@ fn estimate(times: impl Iterator<Item = Picos>) -> Estimate<Picos> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn independent_sources_of_uncertainty_add_up_by_squares() {
+        let known = Estimate {
+            value: Picos(1000),
+            low: Picos(997),
+            high: Picos(1004),
+            ..Estimate::default()
+        };
+        let both = widened(known, 0.004);
+        assert_eq!((both.low, both.value, both.high), (Picos(995), Picos(1000), Picos(1006)));
+        assert_eq!(widened(known, 0.0), known);
+        assert_eq!(widened(known, 2.0).low, Picos(0));
+    }
 
     #[test]
     fn a_free_network_has_to_err_three_times_as_much_for_a_verdict_on_the_network() {
