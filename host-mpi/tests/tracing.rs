@@ -478,6 +478,7 @@ fn a_program_is_predicted_from_its_trace_and_measured() {
     let [low, measured, high] = ["measured_s_lo", "measured_s", "measured_s_hi"].map(number);
     assert!(0.0 < low && low <= measured && measured <= high, "{found}");
     assert_eq!(found["runs"], 6);
+    assert!(number("eager_limit_bytes") > 100.0, "{found}");
     // The profile's intervals are part of that of the prediction, and a free network has none.
     let half = number("profile_half");
     let [low, predicted, high] = ["predicted_s_lo", "predicted_s", "predicted_s_hi"].map(number);

@@ -176,6 +176,8 @@ struct Runs {
     last: PathBuf,
     warnings: Vec<String>,
     settings: Settings,
+    /// S by experiment, bytes; `None` if no send waits for its receive.
+    eager_limit: Option<u32>,
 }
 
 pub(in crate::cli) fn run(
@@ -219,10 +221,11 @@ pub(in crate::cli) fn run(
     let ranges = document.ranges.iter().map(|record| &record.range);
     let sets = ParameterSets::of_ranges(ranges, Bytes(eager_limit)).map_err(CliError::failed)?;
     let mut runs = take(&jobs, folder, &Basis { sets, settings }, console)?;
+    runs.eager_limit = found.eager_limit_bytes;
     match ProfileDraws::new(&document) {
         Ok(draws) => {
-            let found = uncertainty(&runs.last, &draws, Bytes(eager_limit), settings);
-            runs.uncertainty = found.map_err(CliError::failed)?;
+            let half = uncertainty(&runs.last, &draws, Bytes(eager_limit), settings);
+            runs.uncertainty = half.map_err(CliError::failed)?;
         }
         Err(error) => runs.warnings.push(format!(
             "the interval of the prediction is that of the runs alone: {}: {error}",
@@ -301,6 +304,6 @@ fn take(
     let predicted = predicted.collect::<Result<_, _>>()?;
     let last = traced.last().map(|(_, directory)| directory.clone()).unwrap_or_default();
     let traced = traced.into_iter().map(|(run, _)| run).collect();
-    let (uncertainty, settings) = (0.0, basis.settings);
-    Ok(Runs { plain, traced, predicted, uncertainty, last, warnings, settings })
+    let (uncertainty, settings, eager_limit) = (0.0, basis.settings, None);
+    Ok(Runs { plain, traced, predicted, uncertainty, last, warnings, settings, eager_limit })
 }

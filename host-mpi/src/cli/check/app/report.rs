@@ -66,6 +66,8 @@ pub(super) struct Document {
     /// Rules of the simulation, as 'loggap simulate' names them.
     receive: &'static str,
     rendezvous: &'static str,
+    /// Longest message whose send does not wait for its receive; `None` if none does.
+    eager_limit_bytes: Option<u32>,
     /// Largest difference that agrees.
     bound: f64,
     verdict: Verdict,
@@ -165,6 +167,7 @@ impl Document {
                 Rendezvous::Instant => "instant",
                 Rendezvous::Handshake => "handshake",
             },
+            eager_limit_bytes: runs.eager_limit,
             bound,
             verdict,
             compute_only,
@@ -285,11 +288,15 @@ pub(super) fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
         _ if all.compute_only => "compute only, the run says little about the network",
         _ => "the network matters",
     };
-    writeln!(
+    write!(
         out,
         "# as messages move here: --receive {} --rendezvous {}",
         all.receive, all.rendezvous
     )?;
+    match all.eager_limit_bytes {
+        Some(limit) => writeln!(out, " -S {limit}")?,
+        None => writeln!(out)?,
+    }
     let (free, difference) = (all.free_network_s, percent(all.free_network_difference));
     writeln!(
         out,
