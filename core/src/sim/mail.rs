@@ -291,7 +291,7 @@ impl<'s, M> Outbox<'s, M> {
     }
 
     /// Reads the newest chunk of messages to a partition in `mail`, a mail over the same chunks, from
-    /// last to first, and takes the chunk over. False if there is none.
+    /// last to first, and takes the chunk over. False without messages.
     pub fn take(&mut self, mail: &Mail<'_, M>, partition: u32, mut read: impl FnMut(&M)) -> bool {
         let chains = mail.chains.iter().skip(partition as usize).step_by(mail.partitions);
         for chain in chains {

@@ -207,7 +207,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
 /// Next window if the run is aborted.
 const ABORTED: u64 = 0;
 
-/// What a process tells in place of its next window if it has more to send in this one.
+/// Told in place of the next window: the process has more to send in this one.
 const MORE: u64 = u64::MAX - 1;
 
 /// Words for a process in one exchange, at least: more are exchanged in several.
