@@ -294,6 +294,7 @@ fn what_makes_a_trace_a_bad_basis_is_told() {
     fs::remove_file(folder.path().join("longer/1.trace")).unwrap();
     let strict = loggap().args(["goal", "from-trace", &longer]).ends(2).stderr;
     assert!(strict.contains("1.trace': No such file"), "{strict}");
+    assert!(strict.contains("--lenient leaves the rank out"), "{strict}");
     let lenient = loggap().args(["goal", "from-trace", &longer, "--lenient", "-J"]).ends(0);
     assert!(lenient.stderr.contains("the rank is left out"), "{}", lenient.stderr);
     let report: Value = serde_json::from_str(&lenient.stdout).unwrap();

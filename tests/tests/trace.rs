@@ -114,6 +114,14 @@ fn check_finds_what_a_lost_rank_and_a_cut_file_leave() {
     assert!(ended.stdout.contains("incomplete: rank 0: its trace does not end with MPI_Finalize"));
     assert!(ended.stderr.contains("0.trace' is cut: its last"), "{}", ended.stderr);
     fs::remove_file(folder.path().join("0.trace")).unwrap();
-    let ended = loggap().args(["trace", "info"]).arg(folder.path()).ends(2);
+    // What is there is shown, and what is not is named.
+    let ended = loggap().args(["trace", "info"]).arg(folder.path()).ends(0);
     assert!(ended.stderr.contains("0.trace': No such file"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the rank is left out"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("loggap-mpi trace -o"), "{}", ended.stderr);
+    let ended = loggap().args(["trace", "check"]).arg(folder.path()).ends(1);
+    assert!(ended.stdout.contains("rank 1 sent 1 messages with tag 4 to rank 0"));
+    fs::remove_file(folder.path().join("trace.json")).unwrap();
+    let ended = loggap().args(["trace", "info"]).arg(folder.path()).ends(2);
+    assert!(ended.stderr.contains("loggap-mpi trace -o DIR writes it"), "{}", ended.stderr);
 }

@@ -46,7 +46,7 @@ pub use used::AlgorithmUse;
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// `trace.json` or the file of a rank cannot be read.
-    #[error("cannot read '{}': {source}{}", path.display(), hint(source))]
+    #[error("cannot read '{}': {source}{}", path.display(), hint(path, source))]
     Read {
         /// Path of the file.
         path: PathBuf,
@@ -94,12 +94,25 @@ pub enum TraceError {
     },
 }
 
-fn hint(source: &io::Error) -> &'static str {
+fn hint(path: &Path, source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::NotFound => "; loggap-mpi trace -o DIR writes it",
+        io::ErrorKind::NotFound if path.ends_with(DESCRIPTION) => {
+            "; loggap-mpi trace -o DIR writes it"
+        }
         _ => "",
     }
 }
+
+impl TraceError {
+    /// True if the file of a rank cannot be read.
+    #[must_use]
+    pub fn is_of_rank(&self) -> bool {
+        matches!(self, Self::Read { path, .. } if !path.ends_with(DESCRIPTION))
+    }
+}
+
+/// File that describes a trace.
+const DESCRIPTION: &str = "trace.json";
 
 /// Clock of a rank against that of rank 0.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
@@ -177,7 +190,7 @@ impl Trace {
     ///
     /// [`TraceError`] of `trace.json`, or of files that are of another run.
     pub fn open_what_is_there(directory: &Path) -> Result<Self, TraceError> {
-        let path = directory.join("trace.json");
+        let path = directory.join(DESCRIPTION);
         let text =
             fs::read(&path).map_err(|source| TraceError::Read { path: path.clone(), source })?;
         let description = Self::describe(&text)

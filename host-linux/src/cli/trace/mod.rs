@@ -34,9 +34,13 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
 }
 
-/// Opens a trace. Ranks whose files do not end as they should are named.
+/// Opens what is there of a trace. Ranks whose files are missing, or do not end as they should, are
+/// named.
 fn open(directory: &Path, console: &mut Console) -> Result<Trace, CliError> {
-    let trace = Trace::open(directory).map_err(CliError::usage)?;
+    let trace = Trace::open_what_is_there(directory).map_err(CliError::usage)?;
+    for error in trace.missing() {
+        console.warn(format_args!("{error}: the rank is left out"));
+    }
     for rank in trace.ranks().iter().filter(|rank| rank.cut() > 0) {
         console.warn(format_args!(
             "'{}' is cut: its last {} bytes are no whole block and are left out",

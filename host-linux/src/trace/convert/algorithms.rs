@@ -104,6 +104,14 @@ impl Algorithms {
         unknown.as_deref().filter(|_| !is_forced)
     }
 
+    /// True if the algorithm of a call is that of Open MPI's rules, in place of the library's choice,
+    /// which is not known.
+    pub(super) fn is_guess(&self, name: &str, ranks: u32) -> bool {
+        let named = |operation| possible(&self.named, operation, ranks).is_some();
+        let is_chosen = !self.rules.is_empty() || Operation::named(name).is_some_and(named);
+        ranks > 1 && !is_chosen && self.unknown(name, ranks).is_some()
+    }
+
     /// Adds a file of rules for Open MPI 4.1 (`coll_tuned_dynamic_rules_filename`), as `loggap best
     /// --rules` writes it.
     ///

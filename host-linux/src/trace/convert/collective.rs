@@ -193,7 +193,14 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
             return self.neighbours(record, kind, operation, lists, Tagged { group: &group, tag });
         }
         let call = CollectiveCall::new(name, operation, lists, group.communicator);
-        self.call(record, operation.request, call, Tagged { group: &group, tag })
+        let class = self.call(record, operation.request, call, Tagged { group: &group, tag })?;
+        let is_guess = self.conversion.options.algorithms.is_guess(name, group.size);
+        Ok(match class {
+            Class::Converted if is_guess => {
+                Class::Approximated("the library's choice of an algorithm is not known")
+            }
+            class => class,
+        })
     }
 
     /// Communicators are made together: the members of the new one meet in a barrier.

@@ -33,8 +33,12 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// A trace cannot be read.
-    #[error(transparent)]
+    #[error("{error}{hint}", error = .0, hint = hint(.0))]
     Trace(#[from] TraceError),
+}
+
+fn hint(error: &TraceError) -> &'static str {
+    if error.is_of_rank() { "; --lenient leaves the rank out" } else { "" }
 }
 
 /// Format of another tool, by the names of its files.
