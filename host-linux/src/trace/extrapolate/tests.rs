@@ -5,7 +5,7 @@ use std::slice::from_ref;
 
 use loggap_core::goal::{DependsOn, Lookup as _, OpIndex};
 use loggap_core::sim::BuildError;
-use loggap_core::trace::{Collective, NO_PEER, Outcome, Part};
+use loggap_core::trace::{Collective, Direction, NO_PEER, Outcome, Part};
 
 use super::*;
 use crate::trace::convert::Input;
@@ -403,6 +403,42 @@ fn a_dimension_of_one_rank_that_does_not_grow_needs_no_inner_rank() {
     assert_equal(&traced, &onto(&[5, 1, 4]), &target);
     let traces = [wavefront([2, 1]), wavefront([4, 1])];
     assert_all_equal(&traces, &onto(&[16, 1]), &wavefront([16, 1]));
+}
+
+/// Neighbourhood collectives of `MPI_Cart_create`'s grid.
+fn neighbourhoods<const N: usize>(grid: [i32; N], ends: Ends) -> Conversion {
+    let streams = each(grid, |_, program| {
+        program.within("Neighbor_allgather", 1, 100);
+        program.within("Neighbor_alltoall", 1, 64);
+    });
+    converted(streams, |_| {
+        let periodic = matches!(ends, Ends::Joined);
+        let dimension = |extent| Part::Dimension { extent, periodic };
+        let count = grid.iter().product::<i32>().cast_unsigned();
+        let dimensions = extents(grid).into_iter().map(dimension).collect();
+        vec![[defined(1, 100, 0, 1, count), dimensions].concat()]
+    })
+}
+
+#[test]
+fn neighbourhood_collectives_of_two_ranks_along_a_dimension_are_many_where_it_is_open() {
+    for (traced, target) in [([2, 2], [8, 8]), ([2, 3], [5, 4]), ([2, 1], [8, 1])] {
+        let expected = neighbourhoods(target, Ends::Open);
+        assert_equal(&neighbourhoods(traced, Ends::Open), &onto(&extents(target)), &expected);
+    }
+    let cube = neighbourhoods([2, 2, 2], Ends::Open);
+    assert_equal(&cube, &onto(&[4, 3, 5]), &neighbourhoods([4, 3, 5], Ends::Open));
+    let rings = neighbourhoods([3, 3], Ends::Joined);
+    assert_equal(&rings, &onto(&[5, 6]), &neighbourhoods([5, 6], Ends::Joined));
+    // Without the topology of MPI_Cart_create, a pair of neighbours may be anywhere.
+    let pair =
+        converted(each([2], |_, program| program.within("Neighbor_allgather", 1, 100)), |rank| {
+            let neighbour = |direction| Part::Neighbour { direction, peer: 1 - rank as i32 };
+            let both = [Direction::Send, Direction::Receive].map(neighbour).to_vec();
+            vec![[defined(1, 100, 0, 1, 2), both].concat()]
+        });
+    let error = Extrapolation::new(&[pair], &onto(&[8])).unwrap_err().to_string();
+    assert!(error.contains("a send of 100 B to rank 1, of a neighbourhood collective"), "{error}");
 }
 
 #[test]
