@@ -3,7 +3,7 @@
 use std::vec;
 
 use loggap_core::goal::{DependsOn, Op, OpKind, Sink};
-use loggap_core::trace::{Collective, Direction, Envelope};
+use loggap_core::trace::{Collective, Direction, Envelope, NO_PEER};
 use loggap_core::units::Picos;
 
 use super::rank::{Converted, Group, RankConverter, processor};
@@ -306,7 +306,7 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
     }
 
     /// All messages among neighbours at once. Those between two ranks that are neighbours twice are
-    /// told apart by the place in the list.
+    /// told apart by the place in the list, also where `Notes::instead` has a neighbour.
     fn neighbours(
         &mut self,
         record: &Record<'_>,
@@ -330,6 +330,9 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
             let peers = neighbours(group, direction);
             let count = u32::try_from(peers.len()).unwrap_or(u32::MAX);
             for ((peer, slot), size) in peers.into_iter().zip(sizes(list, each, count)) {
+                let at = Envelope { peer, tag: 0, bytes: size, communicator: 0 };
+                let at = if peer == NO_PEER { self.instead(direction, at) } else { Some(at) };
+                let Some(Envelope { peer, bytes: size, .. }) = at else { continue };
                 let Ok(peer) = u32::try_from(peer) else { continue };
                 let tag = tag | slot;
                 let kind = match direction {
@@ -397,7 +400,7 @@ fn neighbours(group: &Group<'_>, direction: Direction) -> Vec<(i32, u64)> {
                 .and_then(|peer| communicator.member(u32::try_from(peer).ok()?));
             // The neighbour sends to the other side.
             let slot = 2 * dimension + if direction == Direction::Send { side } else { 1 - side };
-            found.push((peer.unwrap_or(loggap_core::trace::NO_PEER), slot % 256));
+            found.push((peer.unwrap_or(NO_PEER), slot % 256));
         }
     }
     found

@@ -442,7 +442,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
     }
 
     /// Notes a message to or from `MPI_PROC_NULL`, and returns the one that is written in its place.
-    fn instead(&mut self, direction: Direction, null: Envelope) -> Option<Envelope> {
+    pub(super) fn instead(&mut self, direction: Direction, null: Envelope) -> Option<Envelope> {
         let notes = self.notes.as_deref_mut()?;
         notes.nulls.push(NullMessage { op: self.ops, direction });
         let instead = notes.instead.next().flatten()?;

@@ -40,12 +40,14 @@ pub(super) fn merged<'t>(
 }
 
 /// Checks that all programs between two ranks follow, and that what they have with `MPI_PROC_NULL` is
-/// along another dimension: has a peer at other ranks with as many communications.
+/// along another dimension: has a peer at other ranks with as many communications, or may be along a
+/// dimension of one rank.
 pub(super) fn check(all: &[Traced<'_>], mapping: &Mapping) -> Result<(), Misfit> {
     let between = || (0..mapping.programs()).filter(|program| mapping.is_between(*program));
     if between().next().is_none() {
         return Ok(());
     }
+    let has_single = mapping.dimensions.iter().any(|one| one.target == 1);
     let mut with_peers: HashMap<usize, Vec<bool>> = HashMap::new();
     for (rank, _) in (0..).zip(all) {
         let one = communications(all, rank, mapping).map(|one| Ok(!one?.is_null()));
@@ -57,7 +59,7 @@ pub(super) fn check(all: &[Traced<'_>], mapping: &Mapping) -> Result<(), Misfit>
         let merged = merged(all, program, mapping)?;
         let with_peers = with_peers.get(&merged.len()).into_iter().flatten();
         let mut lacking = merged.iter().zip(with_peers).map(|(one, with)| one.is_null() && !with);
-        if let Some(at) = lacking.position(|lacks| lacks) {
+        if let Some(at) = lacking.position(|lacks| lacks && !has_single) {
             return Err(Misfit::Null { rank: mapping.origin(program), number: at + 1 });
         }
     }

@@ -77,14 +77,20 @@ impl Communication<'_> {
 impl fmt::Display for Communication<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { step, bytes: [bytes, received], peer } = self;
+        let of = |tag: &u32| match tag >> 31 {
+            0 => format!("tag {tag}"),
+            _ => "of a neighbourhood collective".to_owned(),
+        };
         match step {
             Step::Message { direction: Direction::Send, tag, .. } => {
-                write!(f, "a send of {bytes} B to rank {peer}, tag {tag}")
+                write!(f, "a send of {bytes} B to rank {peer}, {}", of(tag))
             }
             Step::Message { direction: Direction::Receive, tag, .. } => {
-                write!(f, "a receive of {bytes} B from rank {peer}, tag {tag}")
+                write!(f, "a receive of {bytes} B from rank {peer}, {}", of(tag))
             }
-            Step::FromAny { tag } => write!(f, "a receive of {bytes} B from any rank, tag {tag}"),
+            Step::FromAny { tag } => {
+                write!(f, "a receive of {bytes} B from any rank, tag {tag}")
+            }
             Step::Call { name, .. } => write!(f, "{name} of {} B", bytes.max(received)),
             Step::Null(Direction::Send) => f.write_str("a send to MPI_PROC_NULL"),
             Step::Null(Direction::Receive) => f.write_str("a receive from MPI_PROC_NULL"),

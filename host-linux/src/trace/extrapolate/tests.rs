@@ -5,7 +5,7 @@ use std::slice::from_ref;
 
 use loggap_core::goal::{DependsOn, Lookup as _, OpIndex};
 use loggap_core::sim::BuildError;
-use loggap_core::trace::{Collective, NO_PEER, Outcome, Part};
+use loggap_core::trace::{Collective, Direction, NO_PEER, Outcome, Part};
 
 use super::*;
 use crate::trace::convert::Input;
@@ -204,13 +204,26 @@ enum Ends {
 }
 
 /// Number of the rank at these coordinates, or that of nobody.
-fn at(grid: [i32; 2], ends: Ends, [x, y]: [i32; 2]) -> i32 {
-    let inside = |at: i32, extent: i32| (0..extent).contains(&at);
-    match ends {
-        Ends::Joined => x.rem_euclid(grid[0]) * grid[1] + y.rem_euclid(grid[1]),
-        Ends::Open if inside(x, grid[0]) && inside(y, grid[1]) => x * grid[1] + y,
-        Ends::Open => NO_PEER,
+fn at<const N: usize>(grid: [i32; N], ends: Ends, place: [i32; N]) -> i32 {
+    let inside = |(at, extent): (i32, i32)| match ends {
+        Ends::Joined => Some((at.rem_euclid(extent), extent)),
+        Ends::Open => (0..extent).contains(&at).then_some((at, extent)),
+    };
+    let all: Option<Vec<_>> = place.into_iter().zip(grid).map(inside).collect();
+    all.map_or(NO_PEER, |all| all.iter().fold(0, |rank, (at, extent)| rank * extent + at))
+}
+
+/// Coordinates of a rank.
+fn place<const N: usize>(grid: [i32; N], mut rank: i32) -> [i32; N] {
+    let mut place = grid;
+    for extent in place.iter_mut().rev() {
+        (*extent, rank) = (rank % *extent, rank / *extent);
     }
+    place
+}
+
+fn extents<const N: usize>(grid: [i32; N]) -> Vec<u32> {
+    grid.map(i32::cast_unsigned).to_vec()
 }
 
 fn converted(streams: Vec<Stream>, further: impl Fn(u32) -> Vec<Vec<Part<'static>>>) -> Conversion {
@@ -219,40 +232,56 @@ fn converted(streams: Vec<Stream>, further: impl Fn(u32) -> Vec<Vec<Part<'static
     Conversion::new(input, Options::default())
 }
 
-fn each(grid: [i32; 2], mut program: impl FnMut([i32; 2], &mut Program)) -> Vec<Stream> {
+fn each<const N: usize>(
+    grid: [i32; N],
+    mut program: impl FnMut([i32; N], &mut Program),
+) -> Vec<Stream> {
     let rank = |rank: i32| {
         let mut one = Program::new();
-        program([rank / grid[1], rank % grid[1]], &mut one);
+        program(place(grid, rank), &mut one);
         one.end()
     };
-    (0..grid[0] * grid[1]).map(rank).collect()
+    (0..grid.iter().product()).map(rank).collect()
 }
 
-/// Five points with halos along both dimensions, reductions over all, over rows and over columns,
-/// and one that goes on meanwhile.
-fn stencil(grid: [i32; 2], ends: Ends) -> Conversion {
-    let streams = each(grid, |[x, y], program| {
-        let peers = [[x - 1, y], [x + 1, y], [x, y - 1], [x, y + 1]].map(|to| at(grid, ends, to));
+/// Halos along all dimensions, reductions over all, over planes and lines, and one that goes on
+/// meanwhile.
+fn stencil<const N: usize>(grid: [i32; N], ends: Ends) -> Conversion {
+    let ranks: i32 = grid.iter().product();
+    let streams = each(grid, |place, program| {
+        let side = |side: usize| {
+            let mut place = place;
+            place[side / 2] += [-1, 1][side % 2];
+            at(grid, ends, place)
+        };
+        let peers: Vec<_> = (0..2 * N).map(side).collect();
+        let tags: Vec<_> = (0..2 * N as i32).map(|side| [side, side ^ 1]).collect();
         program.rooted("Bcast", 0, 100);
         for _ in 0..3 {
-            program.exchange(&peers, &[[0, 1], [1, 0], [2, 3], [3, 2]], 4_096);
+            program.exchange(&peers, &tags, 4_096);
             program.within("Allreduce", 0, 8);
-            program.within("Allreduce", 1, 16);
-            program.within("Barrier", 2, 0);
+            (1..N).for_each(|fixed| program.within("Allreduce", fixed as u32, 16));
+            program.within("Barrier", N as u32, 0);
             program.call("Iallreduce", &[all(24, 0, Some(1 << 40))]);
-            program.exchange(&peers[..2], &[[0, 1], [1, 0]], 64);
+            program.exchange(&peers[..2], &tags, 64);
             program.call("Wait", &[done(1 << 40, Outcome::Done)]);
         }
-        program.rooted("Reduce", grid[0] * grid[1] - 1, 1_000);
+        program.rooted("Reduce", ranks - 1, 1_000);
         program.within("Alltoall", 0, 10);
     });
+    // Ranks with the same first coordinates, and lines along the first dimension.
     converted(streams, |rank| {
         let rank = rank as i32;
-        let (row, column) = (rank / grid[1], rank % grid[1]);
-        vec![
-            defined(1, 100 + row as u64, row * grid[1], 1, grid[1] as u32),
-            defined(2, 1_000 + column as u64, column, grid[1], grid[0] as u32),
-        ]
+        let define = |number: usize, first: i32, stride: i32, count: i32| {
+            let identity = 1_000 * number as u64 + first as u64;
+            defined(number as u32, identity, first, stride, count as u32)
+        };
+        let with_same = |fixed: usize| {
+            let count = grid[fixed..].iter().product();
+            define(fixed, rank - rank % count, 1, count)
+        };
+        let plane = ranks / grid[0];
+        (1..N).map(with_same).chain([define(N, rank % plane, plane, grid[0])]).collect()
     })
 }
 
@@ -347,7 +376,6 @@ fn two_ranks_along_a_dimension_are_many_where_null_calls_tell() {
     for (traced, target) in
         [([2, 2], [8, 8]), ([2, 4], [8, 8]), ([4, 2], [4, 16]), ([3, 2], [3, 3]), ([2, 2], [2, 32])]
     {
-        let extents = |grid: [i32; 2]| grid.map(i32::cast_unsigned).to_vec();
         let given = Some(extents(traced)).filter(|_| traced[0] == 3);
         let onto = Scaling::Grid(Grid { traced: given, target: extents(target) });
         assert_equal(&stencil(traced, Ends::Open), &onto, &stencil(target, Ends::Open));
@@ -360,6 +388,71 @@ fn two_ranks_along_a_dimension_are_many_where_null_calls_tell() {
     let error = Extrapolation::new(&[shifts([2, 2], 1), wavefront([2, 4])], &onto(&[8, 8]));
     let error = error.unwrap_err().to_string();
     assert!(error.contains("communication 1 of rank 0 is "), "{error}");
+}
+
+/// Along a dimension of one rank, all have `MPI_PROC_NULL`, which no other rank explains.
+#[test]
+fn a_dimension_of_one_rank_that_does_not_grow_needs_no_inner_rank() {
+    for (traced, target) in [([2, 1], [8, 1]), ([1, 2], [1, 8]), ([3, 1], [8, 1])] {
+        let onto = onto(&extents(target));
+        assert_equal(&stencil(traced, Ends::Open), &onto, &stencil(target, Ends::Open));
+        assert_equal(&wavefront(traced), &onto, &wavefront(target));
+        assert_equal(&shifts(traced, 1), &onto, &shifts(target, 1));
+    }
+    let (traced, target) = (stencil([2, 1, 2], Ends::Open), stencil([5, 1, 4], Ends::Open));
+    assert_equal(&traced, &onto(&[5, 1, 4]), &target);
+    let traces = [wavefront([2, 1]), wavefront([4, 1])];
+    assert_all_equal(&traces, &onto(&[16, 1]), &wavefront([16, 1]));
+}
+
+/// Neighbourhood collectives of `MPI_Cart_create`'s grid.
+fn neighbourhoods<const N: usize>(grid: [i32; N], ends: Ends) -> Conversion {
+    let streams = each(grid, |_, program| {
+        program.within("Neighbor_allgather", 1, 100);
+        program.within("Neighbor_alltoall", 1, 64);
+    });
+    converted(streams, |_| {
+        let periodic = matches!(ends, Ends::Joined);
+        let dimension = |extent| Part::Dimension { extent, periodic };
+        let count = grid.iter().product::<i32>().cast_unsigned();
+        let dimensions = extents(grid).into_iter().map(dimension).collect();
+        vec![[defined(1, 100, 0, 1, count), dimensions].concat()]
+    })
+}
+
+#[test]
+fn neighbourhood_collectives_of_two_ranks_along_a_dimension_are_many_where_it_is_open() {
+    for (traced, target) in [([2, 2], [8, 8]), ([2, 3], [5, 4]), ([2, 1], [8, 1])] {
+        let expected = neighbourhoods(target, Ends::Open);
+        assert_equal(&neighbourhoods(traced, Ends::Open), &onto(&extents(target)), &expected);
+    }
+    let cube = neighbourhoods([2, 2, 2], Ends::Open);
+    assert_equal(&cube, &onto(&[4, 3, 5]), &neighbourhoods([4, 3, 5], Ends::Open));
+    let rings = neighbourhoods([3, 3], Ends::Joined);
+    assert_equal(&rings, &onto(&[5, 6]), &neighbourhoods([5, 6], Ends::Joined));
+    // Without the topology of MPI_Cart_create, a pair of neighbours may be anywhere.
+    let pair =
+        converted(each([2], |_, program| program.within("Neighbor_allgather", 1, 100)), |rank| {
+            let neighbour = |direction| Part::Neighbour { direction, peer: 1 - rank as i32 };
+            let both = [Direction::Send, Direction::Receive].map(neighbour).to_vec();
+            vec![[defined(1, 100, 0, 1, 2), both].concat()]
+        });
+    let error = Extrapolation::new(&[pair], &onto(&[8])).unwrap_err().to_string();
+    assert!(error.contains("a send of 100 B to rank 1, of a neighbourhood collective"), "{error}");
+}
+
+#[test]
+fn a_cube_of_8_and_of_27_ranks_is_on_more_what_it_does_there() {
+    for (traced, target, ends) in [
+        ([2, 2, 2], [4, 4, 4], Ends::Open),
+        ([2, 3, 2], [3, 5, 7], Ends::Open),
+        ([3, 3, 3], [5, 5, 5], Ends::Open),
+        ([3, 3, 3], [5, 4, 6], Ends::Joined),
+    ] {
+        let given = Some(extents(traced));
+        let onto = Scaling::Grid(Grid { traced: given, target: extents(target) });
+        assert_equal(&stencil(traced, ends), &onto, &stencil(target, ends));
+    }
 }
 
 #[test]
