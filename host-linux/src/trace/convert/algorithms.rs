@@ -370,6 +370,11 @@ mod tests {
         let own = ("MPIR_CVAR_BARRIER_INTRA_ALGORITHM", "dissemination");
         let said = of("MPICH Version: 4.0.2", &[own], None);
         assert_eq!(said.2.as_deref(), Some("chosen by MPICH, whose rules are not known"));
+        let mut guessed = Algorithms::default();
+        guessed.set_library(&trace("MPICH Version: 4.0.2", &[], None));
+        assert!(guessed.is_guess("barrier", 6) && !guessed.is_guess("barrier", 1));
+        guessed.name("barrier", "tree").unwrap();
+        assert!(guessed.is_guess("allreduce", 6) && !guessed.is_guess("barrier", 6));
         let none = ("MPIR_CVAR_DEVICE_COLLECTIVES", "none");
         let said = of("MPICH Version: 4.0.2", &[own, none], None);
         assert_eq!(said, ("bruck", "rabenseifner", None));
