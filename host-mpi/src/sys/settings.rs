@@ -23,10 +23,12 @@ pub(crate) enum Value {
 /// life of the process: MPICH 4.0 finds no settings after it was finalised and
 /// initialised again.
 static IS_THERE: LazyLock<bool> = LazyLock::new(|| {
-    let mut provided = 0;
-    // SAFETY: the number points to a local variable; 0 is MPI_THREAD_SINGLE, as
-    // only the main thread calls it.
-    unsafe { ffi::MPI_T_init_thread(0, &raw mut provided) == SUCCESS }
+    let (mut level, mut provided) = (0, 0);
+    // SAFETY: the number is a local variable.
+    let queried = unsafe { ffi::MPI_Query_thread(&raw mut level) };
+    // Open MPI 4.1 would take another level for that of MPI.
+    // SAFETY: the number is a local variable.
+    queried == SUCCESS && unsafe { ffi::MPI_T_init_thread(level, &raw mut provided) } == SUCCESS
 });
 
 const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;

@@ -23,6 +23,8 @@ int main(int argc, char **argv) {
   pthread_t second;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   if (provided < MPI_THREAD_MULTIPLE) MPI_Abort(MPI_COMM_WORLD, 2);
+  MPI_Query_thread(&provided);
+  if (provided < MPI_THREAD_MULTIPLE) MPI_Abort(MPI_COMM_WORLD, 3);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm[0]);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm[1]);

@@ -252,6 +252,7 @@ functions! {
         most_out: i32, targets: *mut i32, target_weights: *mut i32);
     type_size_x = c"PMPI_Type_size_x"(datatype: usize, size: &mut i64);
     get_library_version = c"PMPI_Get_library_version"(text: *mut c_char, length: &mut i32);
+    query_thread = c"PMPI_Query_thread"(level: &mut i32);
     tool_init = c"MPI_T_init_thread"(level: i32, provided: &mut i32);
     variable_index = c"MPI_T_cvar_get_index"(name: *const c_char, index: &mut i32);
     variable_open = c"MPI_T_cvar_handle_alloc"(
@@ -315,9 +316,10 @@ pub(crate) fn variables() -> Vec<(String, String)> {
         ["bcast", "allreduce", "allgather", "alltoall", "barrier", "gather", "scatter"];
     const COMPONENTS: [&str; 8] =
         ["tuned", "adapt", "cuda", "han", "hcoll", "portals4", "sm", "ucc"];
-    let mut provided = 0;
-    // It stays initialised: MPICH 4.0 finds no variables the second time.
-    if tool_init(0, &mut provided) != 0 {
+    let (mut level, mut provided) = (0, 0);
+    // The program's level: Open MPI 4.1 takes another one for the level of all of MPI. It stays
+    // initialised: MPICH 4.0 finds no variables the second time.
+    if query_thread(&mut level) != 0 || tool_init(level, &mut provided) != 0 {
         return Vec::new();
     }
     let of = |what: &str| format!("coll_tuned_{what}");
