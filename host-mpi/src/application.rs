@@ -5,6 +5,7 @@
 //! bytes), or waits.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use loggap::profile::ProfileDraws;
 use loggap::schedule::TraceSchedule;
@@ -108,7 +109,7 @@ fn program(directory: &Path) -> Result<Source, PredictionError> {
 }
 
 /// Half of the 95% interval of the simulated time of the trace in `directory`, relative to it, as far
-/// as it follows from the intervals of a profile.
+/// as it follows from the intervals of a profile. Ends once `stop` is set.
 ///
 /// # Errors
 ///
@@ -118,6 +119,7 @@ pub fn uncertainty(
     profile: &ProfileDraws,
     eager_limit: Bytes,
     settings: Settings,
+    stop: &AtomicBool,
 ) -> Result<f64, PredictionError> {
     const DRAWS: u64 = 40;
     let drawn = (0..DRAWS).map(|at| profile.draw(&mut Random::stream(0, at)));
@@ -127,7 +129,7 @@ pub fn uncertainty(
         sets: sets.get(at).cloned().unwrap_or_default(),
         phases: Phases::Together { seed: 0 },
     };
-    let plan = Plan::new(settings);
+    let plan = Plan { stop: Some(stop), ..Plan::new(settings) };
     let ran = run_points(&program(directory)?, sets.len(), &point, &plan, &|| ()).map_err(told)?;
     let mut times = Moments::default();
     ran.iter().for_each(|run| _ = times.add(run.makespan.seconds()));

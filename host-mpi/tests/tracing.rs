@@ -479,7 +479,7 @@ fn a_program_is_predicted_from_its_trace_and_measured() {
     assert!(0.0 < low && low <= measured && measured <= high, "{found}");
     assert_eq!(found["runs"], 6);
     assert!(number("eager_limit_bytes") > 100.0, "{found}");
-    // The profile's intervals are part of that of the prediction, and a free network has none.
+    // The profile's intervals are part of that of the prediction.
     let half = number("profile_half");
     let [low, predicted, high] = ["predicted_s_lo", "predicted_s", "predicted_s_hi"].map(number);
     assert!(half > 0.0 && high / predicted - 1.0 >= half * 0.999 && low < predicted, "{found}");

@@ -295,6 +295,8 @@ fn what_makes_a_trace_a_bad_basis_is_told() {
     let strict = loggap().args(["goal", "from-trace", &longer]).ends(2).stderr;
     assert!(strict.contains("1.trace': No such file"), "{strict}");
     assert!(strict.contains("--lenient leaves the rank out"), "{strict}");
+    let nowhere = loggap().args(["goal", "from-trace", "/nowhere/t-0.txt"]).ends(2).stderr;
+    assert!(nowhere.contains("No such file") && !nowhere.contains("--lenient"), "{nowhere}");
     let lenient = loggap().args(["goal", "from-trace", &longer, "--lenient", "-J"]).ends(0);
     assert!(lenient.stderr.contains("the rank is left out"), "{}", lenient.stderr);
     let report: Value = serde_json::from_str(&lenient.stdout).unwrap();

@@ -96,10 +96,21 @@ fn on_processes(
     count: u32,
     parts: Option<&[u32]>,
 ) -> Result<Outcome, RunError> {
-    let room = Room::default();
+    in_room(&Room::default(), job, sets, source, count, parts)
+}
+
+/// As [`on_processes`], with the room in which they meet.
+fn in_room(
+    room: &Room,
+    job: &Job<'_>,
+    sets: &ParameterSets,
+    source: impl Fn() -> Source + Sync,
+    count: u32,
+    parts: Option<&[u32]>,
+) -> Result<Outcome, RunError> {
     let mut ran: Vec<_> = thread::scope(|scope| {
         let run = |index| {
-            let (room, source) = (&room, &source);
+            let source = &source;
             let Job { parameters, settings, noise, threads, wanted, program, .. } = job.clone();
             move || {
                 let process = Process { room, index, count };
@@ -340,8 +351,23 @@ fn stored_patterns_give_the_same_on_several_processes() {
 fn messages_of_a_window_that_cross_in_pieces_give_the_same() {
     let options = Options::new(1 << 15, 8);
     for program in [None, Some(ProgramForm::Stored)] {
-        // In the last round all messages of a process, of 6 words and more.
+        // In the last round all messages of a process cross, more than a piece has words for.
         let crossing = crossing(Pattern::Dissemination, options, 2, program);
         assert!(crossing > Some(1 << 15), "{crossing:?}");
     }
+}
+
+#[test]
+fn a_process_that_alone_has_events_does_not_meet_the_others() {
+    let sets = engine::sets(&shadow::Settings::new(SET));
+    let settings = Settings { rendezvous: Rendezvous::Instant, ..Settings::default() };
+    let job = Job::new(sets.parameters().unwrap(), settings);
+    let source = || Source::Pattern(Pattern::PipelinedRing, Options::new(4_096, 8));
+    let alone = job.simulate(&source(), &|_| {}).unwrap();
+    let room = Room::default();
+    let together = in_room(&room, &job, &sets, source, 2, None).unwrap();
+    assert_eq!(together.finished, alone.finished);
+    // A token passes 4,096 ranks in as many windows, and two of them are another process's.
+    let meetings = room.state.lock().unwrap().0;
+    assert!(meetings < 100, "{meetings}");
 }

@@ -96,9 +96,7 @@ pub enum TraceError {
 
 fn hint(path: &Path, source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::NotFound if path.ends_with(DESCRIPTION) => {
-            "; loggap-mpi trace -o DIR writes it"
-        }
+        io::ErrorKind::NotFound if !is_of_rank(path) => "; loggap-mpi trace -o DIR writes it",
         _ => "",
     }
 }
@@ -107,8 +105,13 @@ impl TraceError {
     /// True if the file of a rank cannot be read.
     #[must_use]
     pub fn is_of_rank(&self) -> bool {
-        matches!(self, Self::Read { path, .. } if !path.ends_with(DESCRIPTION))
+        matches!(self, Self::Read { path, .. } | Self::Parse { path, .. } if is_of_rank(path))
     }
+}
+
+/// True for the file of a rank.
+fn is_of_rank(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "trace")
 }
 
 /// File that describes a trace.

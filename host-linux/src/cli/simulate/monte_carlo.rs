@@ -105,14 +105,7 @@ impl MonteCarlo {
         let interrupted = interrupted(ended.len(), self.draws as usize, "draws");
         let makespans = ended.iter().flatten().map(|run| run.makespan.0).collect();
         let stopped = ended.iter().filter(|ended| ended.is_err()).count();
-        if let Some(first) = ended.iter().find_map(|ended| ended.as_ref().err()) {
-            let all = ended.len();
-            let error = CliError::failed(format_args!(
-                "{stopped} of {all} draws of --monte-carlo did not come to an end, the first of \
-                 them with: {first}"
-            ));
-            failures.add::<()>(Err(error));
-        }
+        failures.add(failure(&ended).map_or(Ok(()), Err));
         let stopped = u32::try_from(stopped).unwrap_or(u32::MAX);
         Some(Drawn { distribution: Distribution::of(makespans, stopped, self.seed), interrupted })
     }
@@ -130,14 +123,14 @@ impl MonteCarlo {
         )))
     }
 
-    /// 5% and 95% of the makespans at each point of a sweep around what is drawn, the same draws at
-    /// all points; `None` where a run did not complete.
+    /// What the makespans of draws are at each point of a sweep: the same draws at all points, and
+    /// factors are of what is drawn.
     pub(super) fn over(
         &self,
         sweep: &Sweep,
         further: &Further<'_>,
         console: &Console,
-    ) -> Result<Vec<Option<[Picos; 2]>>, CliError> {
+    ) -> Result<Spread, CliError> {
         let Further { args, source, plan, .. } = further;
         let draws = self.draws as usize;
         let count = sweep.count() * draws;
@@ -147,7 +140,12 @@ impl MonteCarlo {
             Point { sets: sweep.sets_around(&sets, at / draws), phases }
         };
         let ended = run_each_point(source, count, &point, plan, &|| line.advance())?;
-        Ok(ended.chunks(draws).map(spread).collect())
+        let done = ended.iter().filter(|ended| !matches!(ended, Err(RunError::Interrupted)));
+        Ok(Spread {
+            points: ended.chunks(draws).map(spread).collect(),
+            interrupted: interrupted(done.count(), count, "draws at points of the sweep"),
+            failure: failure(&ended),
+        })
     }
 
     /// Draw number `at`, independent of other draws.
@@ -159,6 +157,30 @@ impl MonteCarlo {
         debug_assert!(sets.is_ok(), "drawn ranges are as usable as measured ones: {sets:?}");
         Point { sets: sets.unwrap_or_else(|_| self.measured.clone()), phases }
     }
+}
+
+/// Draws at the points of a sweep.
+#[derive(Default)]
+pub(super) struct Spread {
+    /// 5% and 95% of the makespans at each point; `None` where a run did not complete.
+    pub(super) points: Vec<Option<[Picos; 2]>>,
+    /// Why draws are missing, if any are.
+    pub(super) interrupted: Option<String>,
+    /// Draws for which the schedule does not complete.
+    pub(super) failure: Option<CliError>,
+}
+
+/// Tells of the draws that did not come to an end, if there are any.
+fn failure(ended: &[Ended]) -> Option<CliError> {
+    let failed =
+        |ended: &&Ended| matches!(ended, Err(error) if !matches!(error, RunError::Interrupted));
+    let stopped = ended.iter().filter(failed).count();
+    let first = ended.iter().find(failed)?.as_ref().err()?;
+    let all = ended.len();
+    Some(CliError::failed(format_args!(
+        "{stopped} of {all} draws of --monte-carlo did not come to an end, the first of them with: \
+         {first}"
+    )))
 }
 
 /// 5% and 95% of makespans; `None` if one is missing.

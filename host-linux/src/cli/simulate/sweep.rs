@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 use super::Args;
 use super::further::Further;
-use super::monte_carlo::MonteCarlo;
+use super::monte_carlo::{MonteCarlo, Spread};
 use super::sensitivity::{Sensitivities, slope_text};
 use crate::cli::digits::Digits;
 use crate::flags::parse;
@@ -84,8 +84,8 @@ struct Points {
     sweep: Sweep,
     /// Results by point; [interrupted](RunError::Interrupted) ones after Ctrl-C.
     ended: Vec<Ended>,
-    /// 5% and 95% of the makespans of draws at each point; empty without --monte-carlo.
-    spread: Vec<Option<[Picos; 2]>>,
+    /// Draws at the points, with --monte-carlo.
+    spread: Spread,
     tangent: Option<Tangent>,
 }
 
@@ -161,7 +161,7 @@ impl SweepJob {
         drop(line);
         let spread = match monte_carlo {
             Some(draws) => draws.over(&sweep, further, console)?,
-            None => Vec::new(),
+            None => Spread::default(),
         };
         let tangent =
             sensitivities.and_then(|sensitivities| sweep.tangent(sensitivities.found(), makespan));
@@ -189,6 +189,7 @@ impl Swept {
             failures.add(written.map_err(CliError::failed));
         }
         failures.add(points.failure().map_or(Ok(()), Err));
+        failures.add(self.report.points.spread.failure.take().map_or(Ok(()), Err));
     }
 }
 
@@ -201,7 +202,8 @@ impl Points {
 
     /// Why points are missing, if any are.
     fn interrupted(&self) -> Option<String> {
-        interrupted(self.run().count(), self.ended.len(), "points")
+        let points = interrupted(self.run().count(), self.ended.len(), "points");
+        points.or_else(|| self.spread.interrupted.clone())
     }
 
     /// Makespan of each point, if it has one.
@@ -212,7 +214,8 @@ impl Points {
     /// Draws the chart, if it can show this number of axes.
     fn draw(&self, file: PendingFile, schedule: &str) -> Option<Result<(), FileError>> {
         let makespans: Vec<_> = self.makespans().collect();
-        let chart = chart(&self.sweep, &makespans, &self.spread, self.tangent.as_ref(), schedule)?;
+        let chart =
+            chart(&self.sweep, &makespans, &self.spread.points, self.tangent.as_ref(), schedule)?;
         Some(file.commit(|out| chart.write(1, out)))
     }
 
@@ -220,7 +223,7 @@ impl Points {
         let axes = self.sweep.axes();
         let mut heads: Vec<_> = axes.iter().map(Axis::key).collect();
         heads.extend(["makespan_s", "makespan_ps"].map(str::to_owned));
-        if !self.spread.is_empty() {
+        if !self.spread.points.is_empty() {
             heads.extend(SPREAD.as_flattened().iter().map(|&key| key.to_owned()));
         }
         let record = |(at, ended): (usize, &Ended)| {
@@ -230,7 +233,7 @@ impl Points {
                 |_| Default::default(),
                 |run| [run.makespan.seconds().to_string(), run.makespan.0.to_string()],
             );
-            let spread = self.spread.get(at).map(|spread| {
+            let spread = self.spread.points.get(at).map(|spread| {
                 let [low, high] = spread.map_or_else(Default::default, |ends| {
                     ends.map(|end| [end.seconds().to_string(), end.0.to_string()])
                 });
@@ -292,7 +295,7 @@ impl Serialize for PointDocument<'_> {
         let makespan = self.ended.as_ref().ok().map(|completed| completed.makespan);
         point.serialize_entry("makespan_s", &makespan.map(Picos::seconds))?;
         point.serialize_entry("makespan_ps", &makespan.map(|makespan| makespan.0))?;
-        if let Some(spread) = spread.get(self.at) {
+        if let Some(spread) = spread.points.get(self.at) {
             let ends = spread.map_or([None; 2], |ends| ends.map(Some));
             for ([seconds, picos], end) in SPREAD.into_iter().zip(ends) {
                 point.serialize_entry(seconds, &end.map(Picos::seconds))?;
@@ -343,7 +346,7 @@ impl SweepReport {
         }
         let slope = if tangent.is_some() { "        slope" } else { "" };
         write!(out, "{:>16}{slope}", digits.head("makespan"))?;
-        if !spread.is_empty() {
+        if !spread.points.is_empty() {
             write!(out, " {:>16} {:>16}", digits.head("5%"), digits.head("95%"))?;
         }
         writeln!(out)?;
@@ -356,7 +359,7 @@ impl SweepReport {
                 time.map_or_else(|| "-".to_owned(), |time| digits.cell(time.0))
             };
             write!(out, "{:>16}", cell(completed.map(|run| run.makespan)))?;
-            if let Some(spread) = spread.get(at) {
+            if let Some(spread) = spread.points.get(at) {
                 let [low, high] = spread.map_or([None; 2], |ends| ends.map(Some)).map(cell);
                 write!(out, " {low:>16} {high:>16}")?;
             }

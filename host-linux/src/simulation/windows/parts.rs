@@ -210,7 +210,7 @@ const ABORTED: u64 = 0;
 /// Told in place of the next window: the process has more to send in this one.
 const MORE: u64 = u64::MAX - 1;
 
-/// Words for a process in one exchange, at least: more are exchanged in several.
+/// Words for a process after which the rest of a window's messages waits for another exchange.
 const PIECE: usize = 1 << 16;
 
 /// Exchange of messages with other processes at the end of each window.
@@ -359,34 +359,9 @@ pub(super) fn run_parts<'r, P: InWindows<'r>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulation::Alone;
     use crate::simulation::windows::memory::MailRoom;
     use loggap_core::sim::windows::Message;
-
-    /// The second of two processes, that sends nothing.
-    #[derive(Debug)]
-    struct Second;
-
-    impl Processes for Second {
-        fn index(&self) -> u32 {
-            1
-        }
-
-        fn count(&self) -> u32 {
-            2
-        }
-
-        fn exchange(&self, _: &[Vec<u32>], _: &mut Vec<u32>, next: u64) -> Vec<u64> {
-            vec![next; 2]
-        }
-
-        fn all(&self, own: &[u64]) -> Vec<u64> {
-            own.repeat(2)
-        }
-
-        fn at_first(&self, _: Vec<u64>) -> Vec<u64> {
-            Vec::new()
-        }
-    }
 
     #[test]
     fn no_piece_parts_a_message_from_its_continuations() {
@@ -396,13 +371,13 @@ mod tests {
         let mails = Mails::<Message>::new(1, 3, room).unwrap();
         let [mail, _] = mails.both();
         let mut outbox = mails.outbox(mail, 0);
-        // Chunks have 32 places, a message three: the first of its words that differ is the target.
+        // Chunks have 32 places, and a message takes three. Its fifth word is the target.
         let rest =
             [[0, 0, 0, 0, 7, 0, 0], [0, 0, 0, 0, u32::MAX, 0, 0], [0, 0, 0, 0, u32::MAX, 0, 0]];
         for words in rest.iter().cycle().take(3 * MESSAGES) {
             outbox.send(block.chain(0)).unwrap().write(words);
         }
-        let mut border = Border::new(&Second, block, 0);
+        let mut border = Border::new(&Alone, block, 0);
         let mut pieces = Vec::new();
         while border.collect(&mut outbox, &mail) {
             pieces.push(border.outgoing[0].clone());

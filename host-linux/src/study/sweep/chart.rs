@@ -55,8 +55,7 @@ pub fn chart(
             };
             curves.iter().map(named).collect()
         }
-        _ if spread.is_empty() => vec![curve("makespan".into(), 0)],
-        _ => vec![curve("makespan, with 90% of draws".into(), 0)],
+        _ => vec![curve("makespan".into(), 0)],
     };
     series.extend(tangent.and_then(|tangent| line(tangent, &x_unit, &y_unit)));
     let logarithmic = across.span().spacing == Spacing::Logarithmic;
@@ -64,7 +63,10 @@ pub fn chart(
         nested: false,
         title: title(sweep, curves.len(), schedule),
         x_label: x_label(across, &x_unit),
-        y_label: format!("makespan [{}]", y_unit.name),
+        y_label: match spread {
+            [] => format!("makespan [{}]", y_unit.name),
+            _ => format!("makespan [{}], with 90% of draws", y_unit.name),
+        },
         axes: if logarithmic { Axes::Logarithmic } else { Axes::Linear },
         series,
     })

@@ -107,8 +107,10 @@ impl Algorithms {
     /// True if the algorithm of a call is that of Open MPI's rules, in place of the library's choice,
     /// which is not known.
     pub(super) fn is_guess(&self, name: &str, ranks: u32) -> bool {
-        let named = |operation| possible(&self.named, operation, ranks).is_some();
-        let is_chosen = !self.rules.is_empty() || Operation::named(name).is_some_and(named);
+        let is_chosen = Operation::named(name).is_some_and(|operation| {
+            possible(&self.named, operation, ranks).is_some()
+                || by_rules(&self.rules, operation, ranks, u64::MAX / 2).is_some()
+        });
         ranks > 1 && !is_chosen && self.unknown(name, ranks).is_some()
     }
 
@@ -375,6 +377,9 @@ mod tests {
         assert!(guessed.is_guess("barrier", 6) && !guessed.is_guess("barrier", 1));
         guessed.name("barrier", "tree").unwrap();
         assert!(guessed.is_guess("allreduce", 6) && !guessed.is_guess("barrier", 6));
+        // Allreduce (2): ring.
+        guessed.rules("1\n2\n1\n0 1\n0 4 0 0\n").unwrap();
+        assert!(!guessed.is_guess("allreduce", 6) && guessed.is_guess("bcast", 6));
         let none = ("MPIR_CVAR_DEVICE_COLLECTIVES", "none");
         let said = of("MPICH Version: 4.0.2", &[own, none], None);
         assert_eq!(said, ("bruck", "rabenseifner", None));

@@ -306,7 +306,8 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
     }
 
     /// All messages among neighbours at once. Those between two ranks that are neighbours twice are
-    /// told apart by the place in the list, also where `Notes::instead` has a neighbour.
+    /// told apart by the place in the list, also a neighbour that only a larger grid has
+    /// (`Notes::instead`).
     fn neighbours(
         &mut self,
         record: &Record<'_>,

@@ -33,12 +33,11 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// A trace cannot be read.
-    #[error("{error}{hint}", error = .0, hint = hint(.0))]
+    #[error(transparent)]
     Trace(#[from] TraceError),
-}
-
-fn hint(error: &TraceError) -> &'static str {
-    if error.is_of_rank() { "; --lenient leaves the rank out" } else { "" }
+    /// The file of a rank cannot be read, and the others can.
+    #[error("{0}; --lenient leaves the rank out")]
+    Rank(TraceError),
 }
 
 /// Format of another tool, by the names of its files.
@@ -95,7 +94,10 @@ impl Input {
             [] => Err(OpenError::Nothing),
             [directory] if directory.is_dir() => {
                 let trace = match strictness {
-                    Strictness::Strict => Trace::open(directory)?,
+                    Strictness::Strict => Trace::open(directory).map_err(|error| {
+                        let is_of_rank = error.is_of_rank();
+                        if is_of_rank { OpenError::Rank(error) } else { error.into() }
+                    })?,
                     Strictness::Lenient => Trace::open_what_is_there(directory)?,
                 };
                 Ok(Self::Trace(Box::new(trace)))

@@ -222,11 +222,14 @@ pub(in crate::cli) fn run(
     let sets = ParameterSets::of_ranges(ranges, Bytes(eager_limit)).map_err(CliError::failed)?;
     let mut runs = take(&jobs, folder, &Basis { sets, settings }, console)?;
     runs.eager_limit = found.eager_limit_bytes;
-    match ProfileDraws::new(&document) {
-        Ok(draws) => {
-            let half = uncertainty(&runs.last, &draws, Bytes(eager_limit), settings);
-            runs.uncertainty = half.map_err(CliError::failed)?;
-        }
+    step(console, format_args!("what the intervals of the profile do"));
+    let half = ProfileDraws::new(&document).map_err(|error| error.to_string()).and_then(|draws| {
+        let stop = interrupt.flag();
+        let half = uncertainty(&runs.last, &draws, Bytes(eager_limit), settings, stop);
+        half.map_err(|error| error.to_string())
+    });
+    match half {
+        Ok(half) => runs.uncertainty = half,
         Err(error) => runs.warnings.push(format!(
             "the interval of the prediction is that of the runs alone: {}: {error}",
             profile.display()

@@ -293,10 +293,7 @@ pub(super) fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
         "# as messages move here: --receive {} --rendezvous {}",
         all.receive, all.rendezvous
     )?;
-    match all.eager_limit_bytes {
-        Some(limit) => writeln!(out, " -S {limit}")?,
-        None => writeln!(out)?,
-    }
+    writeln!(out, " -S {}", all.eager_limit_bytes.map_or(u64::MAX, u64::from))?;
     let (free, difference) = (all.free_network_s, percent(all.free_network_difference));
     writeln!(
         out,
