@@ -123,7 +123,7 @@ impl MonteCarlo {
         )))
     }
 
-    /// What the makespans of draws are at each point of a sweep: the same draws at all points, and
+    /// The makespans of draws at each point of a sweep: the same draws at all points, and
     /// factors are of what is drawn.
     pub(super) fn over(
         &self,
