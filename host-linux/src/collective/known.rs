@@ -17,6 +17,20 @@ pub struct Chosen {
     pub segment: u64,
 }
 
+impl Chosen {
+    /// True if the messages are those of another algorithm that stands for it.
+    #[must_use]
+    pub fn is_stand_in(&self) -> bool {
+        match self.name {
+            "split_binary_tree" | "nonoverlapping" | "segmented_ring" | "linear_sync"
+            | "in-order_binary" => true,
+            "rabenseifner" => self.shape == Shape::ReduceBinomial,
+            "scatter_allgather" => self.shape == Shape::BroadcastScatterRing,
+            _ => false,
+        }
+    }
+}
+
 /// Version of Open MPI whose fixed rules count.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FixedRules {

@@ -18,7 +18,7 @@ pub struct Algorithms {
 type Named = Vec<(&'static Algorithm, u64)>;
 
 /// Algorithms that a library takes by itself: by a file of rules, else those forced, else by fixed rules.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Library {
     rules: Vec<Rules>,
     forced: Named,
@@ -26,6 +26,9 @@ struct Library {
     /// Why it may take another algorithm than `fixed` says.
     unknown: Option<String>,
 }
+
+/// First line of a file of rules of version 2; the first version has none.
+const SECOND: &str = "rule-file-version-2";
 
 /// Rules of one operation.
 #[derive(Clone, Debug)]
@@ -104,18 +107,25 @@ impl Algorithms {
         unknown.as_deref().filter(|_| !is_forced)
     }
 
-    /// True if the algorithm of a call is that of Open MPI's rules, in place of the library's choice,
-    /// which is not known.
-    pub(super) fn is_guess(&self, name: &str, ranks: u32) -> bool {
+    /// Why the messages of a call are not those that the library sends; `None` if they are.
+    pub(super) fn unlike(&self, name: &str, ranks: u32, size: u64) -> Option<&'static str> {
         let is_chosen = Operation::named(name).is_some_and(|operation| {
             possible(&self.named, operation, ranks).is_some()
                 || by_rules(&self.rules, operation, ranks, u64::MAX / 2).is_some()
         });
-        ranks > 1 && !is_chosen && self.unknown(name, ranks).is_some()
+        if ranks < 2 {
+            None
+        } else if !is_chosen && self.unknown(name, ranks).is_some() {
+            Some("the library's choice of an algorithm is not known")
+        } else if self.of_call(name, ranks, size).is_some_and(|chosen| chosen.is_stand_in()) {
+            Some("a similar algorithm in place of the library's")
+        } else {
+            None
+        }
     }
 
-    /// Adds a file of rules for Open MPI 4.1 (`coll_tuned_dynamic_rules_filename`), as `loggap best
-    /// --rules` writes it.
+    /// Adds a file of rules for Open MPI (`coll_tuned_dynamic_rules_filename`), as `loggap best
+    /// --rules` writes it in both versions.
     ///
     /// # Errors
     ///
@@ -145,9 +155,17 @@ impl Algorithms {
     }
 }
 
+/// That of a trace which does not name it.
+impl Default for Library {
+    fn default() -> Self {
+        let unknown = Some("the trace does not name its library".to_owned());
+        Self { rules: Vec::new(), forced: Vec::new(), fixed: FixedRules::default(), unknown }
+    }
+}
+
 impl Library {
     fn of(trace: &Description) -> Self {
-        let mut library = Self::default();
+        let mut library = Self { unknown: None, ..Self::default() };
         let version = |prefix| {
             let mut numbers = trace.library.strip_prefix(prefix)?.split(['.', ',']);
             Some([numbers.next()?, numbers.next()?].map(|word| word.parse().unwrap_or(0)))
@@ -179,9 +197,11 @@ impl Library {
         if !is_on || rival.is_some() {
             return;
         }
-        // Open MPI ignores a file that is wrong.
-        self.rules =
-            trace.rules.as_deref().and_then(|text| read_rules(text).ok()).unwrap_or_default();
+        // Open MPI ignores a file that is wrong, and may read one that is not read here.
+        match trace.rules.as_deref().map(read_rules).transpose() {
+            Ok(rules) => self.rules = rules.unwrap_or_default(),
+            Err(error) => self.unknown = Some(format!("chosen by a file of rules: {error}")),
+        }
         for operation in Operation::ALL {
             let number_of = |what: &str| number(&format!("tuned_{operation}_algorithm{what}"));
             let Some(chosen) = number_of("") else { continue };
@@ -251,7 +271,8 @@ fn by_rules(all: &[Rules], operation: Operation, ranks: u32, size: u64) -> Optio
 }
 
 fn read_rules(text: &str) -> Result<Vec<Rules>, AlgorithmsError> {
-    let mut numbers = Numbers::of(text);
+    let second = text.strip_prefix(SECOND);
+    let mut numbers = Numbers::of(second.unwrap_or(text));
     let mut rules = Vec::new();
     for _ in 0..numbers.next("number of operations")? {
         let operation = numbers.small("number of an operation")?;
@@ -262,6 +283,9 @@ fn read_rules(text: &str) -> Result<Vec<Rules>, AlgorithmsError> {
             for _ in 0..count {
                 let mut next = || numbers.next("size, algorithm, fan-out and segment");
                 row.push([next()?, next()?, next()?, next()?]);
+                if second.is_some() {
+                    next()?; // Requests at once.
+                }
             }
             rows.push((ranks, row));
         }
@@ -374,12 +398,25 @@ mod tests {
         assert_eq!(said.2.as_deref(), Some("chosen by MPICH, whose rules are not known"));
         let mut guessed = Algorithms::default();
         guessed.set_library(&trace("MPICH Version: 4.0.2", &[], None));
-        assert!(guessed.is_guess("barrier", 6) && !guessed.is_guess("barrier", 1));
+        let is_guess = |all: &Algorithms, name, ranks| all.unlike(name, ranks, 8).is_some();
+        assert!(is_guess(&guessed, "barrier", 6) && !is_guess(&guessed, "barrier", 1));
         guessed.name("barrier", "tree").unwrap();
-        assert!(guessed.is_guess("allreduce", 6) && !guessed.is_guess("barrier", 6));
+        assert!(is_guess(&guessed, "allreduce", 6) && !is_guess(&guessed, "barrier", 6));
         // Allreduce (2): ring.
         guessed.rules("1\n2\n1\n0 1\n0 4 0 0\n").unwrap();
-        assert!(!guessed.is_guess("allreduce", 6) && guessed.is_guess("bcast", 6));
+        assert!(!is_guess(&guessed, "allreduce", 6) && is_guess(&guessed, "bcast", 6));
+        // Before 4.1, long broadcasts go down a split binary tree, for which a binary one stands.
+        let mut old = Algorithms::default();
+        assert!(is_guess(&old, "bcast", 6), "no library is named");
+        old.set_library(&trace("Open MPI v4.0.7, package: x", &[], None));
+        assert_eq!(old.unlike("bcast", 6, 8), None);
+        let similar = Some("a similar algorithm in place of the library's");
+        assert_eq!(old.unlike("bcast", 6, 4_096), similar);
+        assert_eq!(old.unlike("scan", 6, 4_096), None);
+        let second = Some("rule-file-version-2\n1\n2\n1\n0 1\n0 4 0 0 0\n");
+        assert_eq!(of(five, &forced, second), ("tree", "ring", None));
+        let (_, _, wrong) = of(five, &forced[..1], Some("{}"));
+        assert!(wrong.unwrap().starts_with("chosen by a file of rules: line 1: number"));
         let none = ("MPIR_CVAR_DEVICE_COLLECTIVES", "none");
         let said = of("MPICH Version: 4.0.2", &[own, none], None);
         assert_eq!(said, ("bruck", "rabenseifner", None));
@@ -399,5 +436,7 @@ mod tests {
         let error = said(all.rules("1\n2\n1 # counts\n0 1\n0 x 0 0").unwrap_err());
         assert_eq!(error, "line 5: size, algorithm, fan-out and segment expected");
         assert!(all.rules("99999999999\n7\n").is_err());
+        let error = said(all.rules("rule-file-version-2\n1\n2\n1\n0 1\n0 4 0 0\n").unwrap_err());
+        assert!(error.starts_with("line 6"), "{error}");
     }
 }

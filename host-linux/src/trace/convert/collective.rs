@@ -193,13 +193,12 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
             return self.neighbours(record, kind, operation, lists, Tagged { group: &group, tag });
         }
         let call = CollectiveCall::new(name, operation, lists, group.communicator);
+        let size = call.sent.max(call.received);
         let class = self.call(record, operation.request, call, Tagged { group: &group, tag })?;
-        let is_guess = self.conversion.options.algorithms.is_guess(name, group.size);
-        Ok(match class {
-            Class::Converted if is_guess => {
-                Class::Approximated("the library's choice of an algorithm is not known")
-            }
-            class => class,
+        let unlike = self.conversion.options.algorithms.unlike(name, group.size, size);
+        Ok(match (class, unlike) {
+            (Class::Converted, Some(reason)) => Class::Approximated(reason),
+            (class, _) => class,
         })
     }
 
