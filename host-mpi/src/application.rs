@@ -10,12 +10,13 @@ use std::sync::atomic::AtomicBool;
 use loggap::profile::ProfileDraws;
 use loggap::schedule::TraceSchedule;
 use loggap::simulation::{Job, ParameterSets, Plan, Point, Source, Wanted, run_points};
-use loggap::trace::convert::{Conversion, Input, Line, Options, Strictness};
+use loggap::timeline::{Selection, Timeline};
+use loggap::trace::convert::{Conversion, Input, Line, Options, Strictness, is_collective};
 use loggap::trace::{Trace, TraceError, What};
 use loggap_core::model::LogGops;
 use loggap_core::noise::Phases;
 use loggap_core::random::Random;
-use loggap_core::sim::{Parameters, Settings};
+use loggap_core::sim::{MessageKind, Parameters, Settings};
 use loggap_core::stats::{Confidence, Moments};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
@@ -26,7 +27,7 @@ pub struct RankTime {
     pub compute: Picos,
     /// Time inside of MPI; of a simulated rank, the rest.
     pub mpi: Picos,
-    /// Part of `mpi` in collective operations; 0 of a simulated rank.
+    /// Part of `mpi` in blocking collective operations; of a simulated rank, until they end.
     pub collective: Picos,
     /// Part of `mpi` in which a simulated rank is busy with messages; 0 of a measured one.
     pub busy: Picos,
@@ -151,7 +152,8 @@ impl Prediction {
         let source = program(directory)?;
         let parameters = sets.parameters().map_err(told)?;
         let eager_limit = sets.protocols.first().map(|set| set.parameters.eager_limit);
-        let wanted = Wanted { finish: true, counters: true, ..Wanted::default() };
+        let selection = Some(Selection::default());
+        let wanted = Wanted { finish: true, counters: true, selection, ..Wanted::default() };
         let outcome = Job { wanted, ..Job::new(parameters, settings) }
             .simulate(&source, &|_| {})
             .map_err(told)?;
@@ -162,11 +164,13 @@ impl Prediction {
         let share = |lines: Vec<Line>| lines.iter().map(|line| line.share).sum();
         let [approximated, refused] = [report.approximated(), report.refused()].map(share);
         let finish = outcome.finish.iter().flatten();
-        let ranks = finish.zip(outcome.counters.iter().flatten()).map(|(finish, counters)| {
+        let collective = in_collectives(&outcome.timeline.unwrap_or_default());
+        let each = finish.zip(outcome.counters.iter().flatten()).zip(collective);
+        let ranks = each.map(|((finish, counters), collective)| {
             let busy = counters.sending.0.saturating_add(counters.receiving.0);
             let mpi = finish.0.saturating_sub(counters.calculating.0);
             let compute = counters.calculating;
-            RankTime { compute, mpi: Picos(mpi), busy: Picos(busy), ..RankTime::default() }
+            RankTime { compute, mpi: Picos(mpi), collective, busy: Picos(busy) }
         });
         let run = Run { time: outcome.finished.makespan, ranks: ranks.collect() };
         let free = LogGops {
@@ -183,6 +187,75 @@ impl Prediction {
     }
 }
 
+/// Time of each rank's first processor in collective operations: what lies between the end of their
+/// operations and the one before.
+fn in_collectives(timeline: &Timeline) -> Vec<Picos> {
+    // Of each operation its end, and whether it is of a collective; `None` if its tag does not tell.
+    let mut ends: Vec<(u32, Picos, Option<bool>)> = Vec::new();
+    let calcs = timeline.calcs.iter().filter(|calc| calc.cpu == 0);
+    ends.extend(calcs.map(|calc| (calc.rank, calc.end(), Some(false))));
+    for message in &timeline.messages {
+        let has_tag = matches!(message.message_kind, MessageKind::Whole | MessageKind::Rts);
+        let class = has_tag.then(|| is_collective(message.tag));
+        let matched = message.matched.unwrap_or_default();
+        let received = message.done.max(message.receive_end()).max(matched);
+        for (end, time) in [(message.from, message.send_end()), (message.to, received)] {
+            ends.extend((end.cpu == 0).then_some((end.rank, time, class)));
+        }
+    }
+    ends.sort_unstable();
+    let mut times = vec![Picos::ZERO; timeline.ranks as usize];
+    let mut before = (u32::MAX, Picos::ZERO, false);
+    for (rank, end, class) in ends {
+        let (last, start, is_collective) = before;
+        let (start, was) = if last == rank { (start, is_collective) } else { (Picos::ZERO, false) };
+        let is_collective = class.unwrap_or(was);
+        if let Some(time) = times.get_mut(rank as usize).filter(|_| is_collective) {
+            time.0 += end.0.saturating_sub(start.0);
+        }
+        before = (rank, end, is_collective);
+    }
+    times
+}
+
 fn told(error: impl ToString) -> PredictionError {
     PredictionError(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loggap::timeline::{Calc, End, Message};
+
+    /// Computing to 10, a message of its own to 14, one of a collective that is there at 30; the
+    /// other rank waits for it from 5 on. What a second processor does is not counted.
+    #[test]
+    fn time_in_collectives_is_from_the_operation_before_to_their_last() {
+        const TAG: u64 = 1 << 31;
+        let calc = |rank, work, cpu| Calc {
+            rank,
+            cpu,
+            op: 0,
+            start: Picos::ZERO,
+            work: Picos(work),
+            noise: Picos::ZERO,
+        };
+        let end = |rank, cpu| End { rank, cpu, nic: 0 };
+        let message = |tag, sent: u64, done: u64, cpu| Message {
+            from: end(0, cpu),
+            to: end(1, cpu),
+            tag,
+            sent: Picos(sent),
+            send_noise: Picos(4),
+            handled: Picos(done),
+            done: Picos(done),
+            ..Message::default()
+        };
+        let timeline = Timeline {
+            ranks: 2,
+            calcs: vec![calc(0, 10, 0), calc(1, 5, 0), calc(1, 90, 2)],
+            messages: vec![message(7, 10, 20, 0), message(TAG, 14, 30, 0), message(TAG, 40, 50, 1)],
+        };
+        assert_eq!(in_collectives(&timeline), [Picos(4), Picos(10)]);
+    }
 }

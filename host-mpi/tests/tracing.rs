@@ -494,6 +494,15 @@ fn a_program_is_predicted_from_its_trace_and_measured() {
         ("0.0".to_owned(), &2.into())
     );
     assert!(["agree", "differ", "cannot_tell"].contains(&found["verdict"].as_str().unwrap()));
+    // A step has two messages and two collectives.
+    for rank in found["by_rank"].as_array().unwrap() {
+        let of = |name: &str| rank[name].as_f64().unwrap();
+        for (all, part) in
+            [("mpi_s", "collective_s"), ("predicted_mpi_s", "predicted_collective_s")]
+        {
+            assert!(0.0 < of(part) && of(part) < of(all), "{rank}");
+        }
+    }
     let summary = Summary::of(&Trace::open(&kept.join("trace-1")).unwrap()).unwrap();
     assert_eq!((summary.messages, summary.calls_by_name["Allreduce"].calls), (400, 802));
     // Nothing between the ends is in runs that are not traced.

@@ -30,6 +30,7 @@ pub use algorithms::{Algorithms, AlgorithmsError};
 pub(super) use collective::{CollectiveCall, NotedCall, Notes, NullMessage, Plan};
 pub use ends::Ends;
 pub use input::{Input, OpenError};
+pub use rank::is_collective;
 pub use report::{Class, Line, Report};
 
 use super::TraceError;

@@ -86,6 +86,13 @@ pub(super) type Converted<T, S> = Result<T, ConvertError<<S as Sink>::Error>>;
 
 /// Bit of a tag that marks messages of collective operations.
 const COLLECTIVE_TAG: u64 = 1 << 31;
+
+/// True if a converted trace has messages of collective operations under this tag.
+#[must_use]
+pub const fn is_collective(tag: u64) -> bool {
+    tag & COLLECTIVE_TAG != 0
+}
+
 /// Collective operations of a communicator whose messages differ in their tags. Messages of one tag
 /// are received in their order, so that only those of operations under way have to differ.
 const COLLECTIVES: u32 = 1 << 12;

@@ -30,6 +30,7 @@ struct RankRecord {
     /// Part of `mpi_s` inside of collective operations.
     collective_s: f64,
     predicted_mpi_s: f64,
+    predicted_collective_s: f64,
     /// Part of `predicted_mpi_s` in which the rank sends and receives; it waits in the rest.
     predicted_busy_s: f64,
 }
@@ -92,9 +93,10 @@ struct Causes {
     tracing: f64,
     /// Predicted less traced computation.
     compute: f64,
-    /// Predicted less traced time in MPI, and the share of that in collective operations.
-    mpi: f64,
-    collective_share: f64,
+    /// Predicted less traced time in calls of MPI that are not collective: messages and waiting.
+    waiting: f64,
+    /// Predicted less traced time in collective operations.
+    collectives: f64,
     /// Half of the spread of computation between runs.
     noise: f64,
 }
@@ -109,7 +111,7 @@ struct Judgement {
 
 impl Judgement {
     /// Of the relative differences of the prediction and of that with a free network, and half of
-    /// the relative interval of the measurement.
+    /// the relative interval of the measurement and of the profile together.
     fn of(difference: f64, free: f64, half: f64) -> Self {
         let bound = half.max(BOUND);
         let verdict = match difference.abs() <= bound {
@@ -132,6 +134,7 @@ impl Document {
         let difference = relative(predicted.value, measured.value);
         let free_network_difference = relative(free, measured.value);
         let half = measured.high.since(measured.low).seconds() / 2.0 / measured.value.seconds();
+        let half = half.hypot(runs.uncertainty);
         let bound = half.max(BOUND);
         let Judgement { verdict, compute_only } =
             Judgement::of(difference, free_network_difference, half);
@@ -198,6 +201,7 @@ fn by_rank(runs: &Runs) -> Vec<RankRecord> {
             mpi_s: measured(|time| time.mpi),
             collective_s: measured(|time| time.collective),
             predicted_mpi_s: simulated(|time| time.mpi),
+            predicted_collective_s: simulated(|time| time.collective),
             predicted_busy_s: simulated(|time| time.busy),
         }
     };
@@ -212,6 +216,7 @@ impl Causes {
         });
         let all = measured.seconds();
         let of = |part: fn(&RankRecord) -> f64| last.map_or(0.0, part) / all;
+        let collectives = of(|rank| rank.predicted_collective_s - rank.collective_s);
         let computing = runs.traced.iter().filter_map(|run| {
             run.ranks.get(last.map_or(0, |last| last.rank)).map(|rank| rank.compute.seconds())
         });
@@ -220,10 +225,8 @@ impl Causes {
         Self {
             tracing: relative(traced, measured),
             compute: of(|rank| rank.predicted_compute_s - rank.compute_s),
-            mpi: of(|rank| rank.predicted_mpi_s - rank.mpi_s),
-            collective_share: last
-                .filter(|rank| rank.mpi_s > 0.0)
-                .map_or(0.0, |rank| rank.collective_s / rank.mpi_s),
+            waiting: of(|rank| rank.predicted_mpi_s - rank.mpi_s) - collectives,
+            collectives,
             noise: (most - least).max(0.0) / 2.0 / all,
         }
     }
@@ -234,13 +237,14 @@ impl RankRecord {
         let column = |value| number::decimal(Some(value), 6);
         writeln!(
             out,
-            "{:>5} {:>10} {:>12} {:>12} {:>13} {:>12} {:>12}",
+            "{:>5} {:>10} {:>12} {:>10} {:>12} {:>13} {:>12} {:>10}",
             self.rank,
             column(self.compute_s),
             column(self.predicted_compute_s),
             column(self.mpi_s),
-            column(self.collective_s),
             column(self.predicted_mpi_s),
+            column(self.collective_s),
+            column(self.predicted_collective_s),
             column(self.predicted_busy_s)
         )
     }
@@ -249,14 +253,14 @@ impl RankRecord {
 impl Causes {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let percent = number::signed_percent;
-        let Self { tracing, compute, mpi, collective_share, noise } = *self;
+        let Self { tracing, compute, waiting, collectives, noise } = *self;
         writeln!(
             out,
-            "# difference: computing {}, in MPI {} ({:.0}% of its time in collectives), tracing {}; \
-             runs compute differently by {}",
+            "# difference: computing {}, messages and waiting {}, collectives {}, tracing {}; runs \
+             compute differently by {}",
             percent(compute),
-            percent(mpi),
-            100.0 * collective_share,
+            percent(waiting),
+            percent(collectives),
             percent(tracing),
             number::plus_minus(noise)
         )
@@ -315,7 +319,7 @@ pub(super) fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
     }
     writeln!(
         out,
-        "#rank compute[s] predicted[s]    in MPI[s] collective[s] predicted[s]      busy[s]"
+        "#rank compute[s] predicted[s]  in MPI[s] predicted[s] collective[s] predicted[s]    busy[s]"
     )?;
     all.by_rank.iter().try_for_each(|rank| rank.print(out))
 }
