@@ -124,7 +124,8 @@ pub fn uncertainty(
 ) -> Result<f64, PredictionError> {
     const DRAWS: u64 = 40;
     let drawn = (0..DRAWS).map(|at| profile.draw(&mut Random::stream(0, at)));
-    let sets = drawn.map(|ranges| ParameterSets::of_ranges(&ranges, eager_limit));
+    let sets =
+        drawn.map(|ranges| ParameterSets::of_ranges(&ranges, eager_limit, settings.rendezvous));
     let sets = sets.collect::<Result<Vec<_>, _>>().map_err(told)?;
     let point = |at: usize| Point {
         sets: sets.get(at).cloned().unwrap_or_default(),

@@ -32,6 +32,19 @@ pub struct ReceiveOverhead {
 }
 
 impl LogGops {
+    /// Takes `time` from what a message of one byte takes, `o + L + o_r`: from L, and what L does
+    /// not have from both overheads, in proportion.
+    pub fn shorten(&mut self, receive: &mut ReceiveOverhead, time: Picos) {
+        let rest = time.since(self.latency);
+        self.latency = self.latency.since(time);
+        let sum = u128::from(self.overhead.0) + u128::from(receive.overhead.0);
+        let kept = sum.saturating_sub(rest.0.into());
+        for overhead in [&mut self.overhead, &mut receive.overhead] {
+            let part = (u128::from(overhead.0) * kept).checked_div(sum).unwrap_or_default();
+            overhead.0 = u64::try_from(part).unwrap_or(overhead.0);
+        }
+    }
+
     /// Overhead of the receiver if both ends have the same.
     #[must_use]
     pub const fn receive_overhead(&self) -> ReceiveOverhead {
@@ -94,6 +107,20 @@ mod tests {
         assert_eq!(infiniband().one_way(Bytes(20_001))?, Picos(one_way));
         assert_eq!(infiniband().gap_at(Bytes(20_001))?, Picos(21_390_000 + wire));
         Ok(())
+    }
+
+    #[test]
+    fn a_shorter_message_has_less_latency_then_less_overhead() {
+        let shorter = |time| {
+            let mut set = LogGops { overhead: Picos(10), latency: Picos(100), ..infiniband() };
+            let mut receive = ReceiveOverhead { overhead: Picos(30), ..ReceiveOverhead::default() };
+            set.shorten(&mut receive, Picos(time));
+            [set.overhead, set.latency, receive.overhead].map(|time| time.0)
+        };
+        assert_eq!(shorter(0), [10, 100, 30]);
+        assert_eq!(shorter(60), [10, 40, 30]);
+        assert_eq!(shorter(120), [5, 0, 15]);
+        assert_eq!(shorter(1_000), [0, 0, 0]);
     }
 
     #[test]

@@ -138,6 +138,9 @@ impl Range {
     /// The range as one `LogGOPS` set with the send overhead as `o` and `O`, and the receive
     /// overhead separately.
     ///
+    /// Overheads that overlap the transfer, so that both are longer than half the round trip, are
+    /// shortened to it: a message takes as long as measured.
+    ///
     /// # Errors
     ///
     /// As [`Range::loggops`].
@@ -148,9 +151,14 @@ impl Range {
         let (gap, gap_per_byte) = self.nonnegative(Curve::Gap)?;
         let (overhead, overhead_per_byte) = self.nonnegative(Curve::SendOverhead)?;
         let receive = self.nonnegative(Curve::RecvOverhead)?;
-        let receive = ReceiveOverhead { overhead: receive.0, overhead_per_byte: receive.1 };
+        let mut receive = ReceiveOverhead { overhead: receive.0, overhead_per_byte: receive.1 };
         let latency = self.latency.and_then(|latency| latency.value.picos()).unwrap_or_default();
-        let set = LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit };
+        let mut set =
+            LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit };
+        if let (Picos::ZERO, Ok((half_rtt, _))) = (latency, self.nonnegative(Curve::HalfRtt)) {
+            let both = Picos(overhead.0.saturating_add(receive.overhead.0));
+            set.shorten(&mut receive, both.since(half_rtt));
+        }
         Ok((set, receive))
     }
 
@@ -276,6 +284,21 @@ mod tests {
         };
         assert_eq!(set, expected);
         Ok(())
+    }
+
+    #[test]
+    fn overheads_that_hide_the_latency_are_shortened_to_half_the_round_trip() {
+        let mut hidden = range(1, 99, line(10, 2));
+        hidden.half_rtt = Some(line(1_500, 3));
+        let of = |range: &Range| {
+            let (set, receive) = range.loggops_apart(Bytes(64)).unwrap();
+            [set.overhead, set.latency, receive.overhead].map(|time| time.0)
+        };
+        assert_eq!(of(&hidden), [1_000, 2_000, 2_000], "a latency was measured");
+        hidden.latency = None;
+        assert_eq!(of(&hidden), [500, 0, 1_000]);
+        hidden.half_rtt = Some(line(4_000, 3));
+        assert_eq!(of(&hidden), [1_000, 0, 2_000], "nothing overlaps");
     }
 
     #[test]

@@ -219,9 +219,10 @@ impl ParameterArgs {
     pub(super) fn sets(
         &self,
         overheads: &OverheadArgs,
+        settings: SettingsArgs,
         console: &mut Console,
     ) -> Result<ParameterSets, CliError> {
-        let (sets, profile) = self.sets_and_profile(overheads)?;
+        let (sets, profile) = self.sets_and_profile(overheads, settings)?;
         self.warn_of(profile.as_ref(), console);
         Ok(sets)
     }
@@ -237,9 +238,10 @@ impl ParameterArgs {
     pub(super) fn sets_and_profile(
         &self,
         overheads: &OverheadArgs,
+        settings: SettingsArgs,
     ) -> Result<(ParameterSets, Option<ProfileDocument>), CliError> {
         let Some(path) = &self.profile else { return Ok((self.one_by_one(overheads), None)) };
-        let (sets, document) = self.sets_of_profile(path)?;
+        let (sets, document) = self.sets_of_profile(path, settings)?;
         Ok((sets, Some(document)))
     }
 
@@ -247,9 +249,10 @@ impl ParameterArgs {
     pub(super) fn sets_of_profile(
         &self,
         path: &Path,
+        settings: SettingsArgs,
     ) -> Result<(ParameterSets, ProfileDocument), CliError> {
         let document = ProfileDocument::read(path).map_err(CliError::usage)?;
-        let sets = self.apart(&document);
+        let sets = self.apart(&document, settings);
         let sets =
             sets.map_err(|reason| CliError::usage(format_args!("'{}': {reason}", path.display())))?;
         Ok((sets, document))
@@ -279,12 +282,20 @@ impl ParameterArgs {
         ParameterSets::new(protocols, receive)
     }
 
-    fn apart(&self, document: &ProfileDocument) -> Result<ParameterSets, String> {
+    fn apart(
+        &self,
+        document: &ProfileDocument,
+        settings: SettingsArgs,
+    ) -> Result<ParameterSets, String> {
         // A profile without usable parameters is refused with the same message.
         self.of_profile(document)?;
         let ranges = document.ranges.iter().map(|record| &record.range);
-        ParameterSets::of_ranges(ranges, self.eager_limit(Some(document)))
-            .map_err(|error| error.to_string())
+        ParameterSets::of_ranges(
+            ranges,
+            self.eager_limit(Some(document)),
+            settings.settings().rendezvous,
+        )
+        .map_err(|error| error.to_string())
     }
 }
 

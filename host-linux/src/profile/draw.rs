@@ -173,6 +173,7 @@ impl Normal<'_> {
 mod tests {
     use super::*;
     use crate::simulation::ParameterSets;
+    use loggap_core::sim::Rendezvous;
 
     const PROFILE: &str = r#"{"schema_version":1,"ranges":[
         {"first_bytes":1,"last_bytes":1000,"latency_s":2e-6,"latency_s_lo":1e-6,"latency_s_hi":3e-6,
@@ -197,7 +198,8 @@ mod tests {
             assert!(drawn.iter().all(|range| range.latency.unwrap().value.0 >= 0));
             assert!(drawn.iter().all(|range| range.gap.per_byte.value.0 >= 0));
             assert!(drawn.iter().all(|range| range.gap.at(range.first).0 >= 0));
-            let sets = ParameterSets::of_ranges(&drawn, Bytes(65_535)).unwrap();
+            let sets =
+                ParameterSets::of_ranges(&drawn, Bytes(65_535), Rendezvous::Instant).unwrap();
             assert!(sets.parameters().is_ok());
         }
     }

@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 
 use crate::profile::SizeSpan;
 use loggap_core::model::{Protocol, Range, ReceiveOverhead, UnusableParameter};
-use loggap_core::sim::{Level, Parameters};
-use loggap_core::units::Bytes;
+use loggap_core::sim::{Level, Parameters, Rendezvous};
+use loggap_core::units::{Bytes, Picos};
 
 /// Parameter sets with the overheads of both ends, by placement level.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -119,7 +119,8 @@ impl ParameterSets {
     }
 
     /// Sets of measured ranges, with separate overheads of both ends as measured, and `eager_limit`
-    /// as S.
+    /// as S. With handshakes, that of a message above S, two messages of one byte, is taken out of
+    /// what it took when it was measured, and out of its gap.
     ///
     /// # Errors
     ///
@@ -127,12 +128,22 @@ impl ParameterSets {
     pub fn of_ranges<'a>(
         ranges: impl IntoIterator<Item = &'a Range>,
         eager_limit: Bytes,
+        rendezvous: Rendezvous,
     ) -> Result<Self, UnusableRange> {
         let (mut protocols, mut receive) = (Vec::new(), Vec::new());
+        let mut handshake = None;
         for range in ranges {
-            let (parameters, ends) = range
+            let (mut parameters, mut ends) = range
                 .loggops_apart(eager_limit)
                 .map_err(|error| UnusableRange { first: range.first, last: range.last, error })?;
+            let handshake = *handshake.get_or_insert_with(|| {
+                let of_one = [parameters.overhead, parameters.latency, ends.overhead];
+                Picos(of_one.iter().fold(0, |sum: u64, time| sum.saturating_add(2 * time.0)))
+            });
+            if rendezvous == Rendezvous::Handshake && range.first > eager_limit {
+                parameters.shorten(&mut ends, handshake);
+                parameters.gap = parameters.gap.since(handshake);
+            }
             protocols.push(Protocol { first: range.first, parameters });
             receive.push(ends);
         }
@@ -178,10 +189,10 @@ impl ParameterSets {
 #[cfg(test)]
 mod tests {
     use loggap_core::goal::pattern::{Options, Pattern};
-    use loggap_core::model::LogGops;
+    use loggap_core::model::{Estimate, LogGops, SizeLine};
     use loggap_core::noise::Phases;
     use loggap_core::sim::Settings;
-    use loggap_core::units::{PerByte, Picos};
+    use loggap_core::units::{PerByte, SignedPerByte, SignedPicos};
 
     use super::*;
     use crate::simulation::{Plan, Point, Source, run_points};
@@ -233,6 +244,42 @@ mod tests {
                 to_two.max(to_three),
                 "{far_receive:?} {near_receive:?}"
             );
+        }
+    }
+
+    /// A message above S is measured with its handshake, which a simulation adds again.
+    #[test]
+    fn a_simulated_handshake_is_not_added_to_the_measured_one() {
+        let line = |at_one, per_byte: i64| {
+            SizeLine::exact(SignedPicos(at_one), SignedPerByte(per_byte << 16))
+        };
+        let range = |first, last, half_rtt: i64, latency: Option<i64>| Range {
+            first: Bytes(first),
+            last: Bytes(last),
+            gap: line(1_000, 1),
+            half_rtt: Some(line(half_rtt, 1)),
+            send_overhead: Some(line(100, 0)),
+            recv_overhead: Some(line(300, 0)),
+            latency: latency.map(|time| Estimate::exact(SignedPicos(time))),
+        };
+        // 600 of the long ones' one-way time are a handshake; overheads are 400.
+        for (long, expected) in [(2_000, 1_400), (1_300, 700)] {
+            let latency = Some(long - 400);
+            let ranges = [range(1, 99, 300, None), range(100, 999, long, latency)];
+            for (rendezvous, expected) in
+                [(Rendezvous::Handshake, expected), (Rendezvous::Instant, long)]
+            {
+                let sets = ParameterSets::of_ranges(&ranges, Bytes(99), rendezvous).unwrap();
+                let set = sets.protocols[1].parameters;
+                let all = [set.overhead, set.latency, sets.receive_overhead(1).overhead];
+                let all = all.iter().map(|time| time.0.cast_signed()).sum::<i64>();
+                assert_eq!(all, expected);
+                let is_whole = rendezvous == Rendezvous::Instant;
+                assert_eq!(set.gap, Picos(if is_whole { 1_000 } else { 400 }));
+            }
+            let sets = ParameterSets::of_ranges(&ranges, Bytes(500), Rendezvous::Handshake);
+            let sets = sets.unwrap();
+            assert_eq!(sets.protocols[1].parameters.latency.0.cast_signed(), long - 400);
         }
     }
 }

@@ -195,7 +195,7 @@ fn rules_format(text: &str) -> Result<RulesFormat, String> {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     args.check_files()?;
-    let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
+    let (sets, profile) = args.parameters.sets_and_profile(&args.overheads, args.settings)?;
     args.check_parameters()?;
     let ranks = args.numbers_of_ranks()?;
     let sizes = args.all_sizes(&ranks)?;
@@ -370,7 +370,9 @@ impl Args {
             // As in 'loggap simulate --monte-carlo', where the first number is used for phases.
             random.draw();
             let ranges = parameters.draw(&mut random);
-            ParameterSets::of_ranges(&ranges, limit).unwrap_or_else(|_| measured.clone())
+            let rendezvous = self.settings.settings().rendezvous;
+            ParameterSets::of_ranges(&ranges, limit, rendezvous)
+                .unwrap_or_else(|_| measured.clone())
         };
         (0..count).map(draw).collect()
     }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use loggap_core::model::{LogGops, Preset, Protocol, ReceiveOverhead, UnknownPreset};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
-use crate::cli::parameter_args::{Origin, ParameterArgs};
+use crate::cli::parameter_args::{Origin, ParameterArgs, SettingsArgs};
 use crate::cli::parameters_used::ParameterSource;
 use crate::cli::profile_warnings;
 use crate::flags::parse;
@@ -175,6 +175,7 @@ impl LevelArgs {
         &self,
         far: ParameterSets,
         parameters: &ParameterArgs,
+        settings: SettingsArgs,
         console: &mut Console,
     ) -> Result<ParameterSets, CliError> {
         let mut levels: Vec<&NearRanks> = self.level.iter().collect();
@@ -197,7 +198,7 @@ impl LevelArgs {
                     )));
                 }
                 What::Profile(path) => {
-                    let (sets, document) = parameters.sets_of_profile(path)?;
+                    let (sets, document) = parameters.sets_of_profile(path, settings)?;
                     profile_warnings::not_converged(path, &document, console);
                     sets
                 }

@@ -445,10 +445,10 @@ struct Prepared {
 impl Prepared {
     fn new(args: &Args, console: &mut Console) -> Result<Self, CliError> {
         args.check()?;
-        let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
+        let (sets, profile) = args.parameters.sets_and_profile(&args.overheads, args.settings)?;
         args.parameters.warn_of(profile.as_ref(), console);
         let monte_carlo = MonteCarlo::new(args, profile.as_ref(), &sets)?;
-        let sets = args.levels.add_to(sets, &args.parameters, console)?;
+        let sets = args.levels.add_to(sets, &args.parameters, args.settings, console)?;
         let sweep = args.sweep.open(&sets, monte_carlo.as_ref())?;
         let noise = args.noise.source(args.pattern.seed)?;
         if noise.is_some() {

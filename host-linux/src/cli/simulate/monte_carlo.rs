@@ -153,7 +153,11 @@ impl MonteCarlo {
         let mut random = Random::stream(self.seed, at as u64);
         let phases = args.noise.phases(random.draw());
         let ranges = self.parameters.draw(&mut random);
-        let sets = ParameterSets::of_ranges(&ranges, self.eager_limit);
+        let sets = ParameterSets::of_ranges(
+            &ranges,
+            self.eager_limit,
+            args.settings.settings().rendezvous,
+        );
         debug_assert!(sets.is_ok(), "drawn ranges are as usable as measured ones: {sets:?}");
         Point { sets: sets.unwrap_or_else(|_| self.measured.clone()), phases }
     }

@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         return Err(CliError::usage("--compat has algorithms of its own"));
     }
     let interrupt = end_on_request()?;
-    let sets = args.parameters.sets(&args.overheads, console)?;
+    let sets = args.parameters.sets(&args.overheads, args.settings, console)?;
     let plot = args.plot.as_deref().map(PendingFile::create).transpose()?;
     let ranks = args.source(&[], &mut |text: String| console.warn(text))?.ranks();
     let candidates = args.candidates(ranks)?;

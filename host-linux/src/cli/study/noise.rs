@@ -100,7 +100,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
              --noise-exponential",
         ));
     };
-    let sets = args.parameters.sets(&args.overheads, console)?;
+    let sets = args.parameters.sets(&args.overheads, args.settings, console)?;
     let plot = args.plot.as_deref().map(PendingFile::create).transpose()?;
     let (rows, is_whole) = args.rows(&sets, &noise, &interrupt, console)?;
     let about = args.noise.document(&noise);

@@ -97,7 +97,7 @@ fn factor(text: &str) -> Result<f64, String> {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     args.check_files()?;
-    let sets = args.parameters.sets(&args.overheads, console)?;
+    let sets = args.parameters.sets(&args.overheads, args.settings, console)?;
     let file = args.plot.as_deref().map(PendingFile::create).transpose();
     let file = file.map_err(CliError::failed)?;
     let interrupt = end_on_request()?;

@@ -219,7 +219,8 @@ pub(in crate::cli) fn run(
     let eager_limit = found.eager_limit_bytes.map_or(u64::MAX, u64::from);
     let settings = Progress::settings(&found.rows, eager_limit);
     let ranges = document.ranges.iter().map(|record| &record.range);
-    let sets = ParameterSets::of_ranges(ranges, Bytes(eager_limit)).map_err(CliError::failed)?;
+    let sets = ParameterSets::of_ranges(ranges, Bytes(eager_limit), settings.rendezvous)
+        .map_err(CliError::failed)?;
     let mut runs = take(&jobs, folder, &Basis { sets, settings }, console)?;
     runs.eager_limit = found.eager_limit_bytes;
     step(console, format_args!("what the intervals of the profile do"));
