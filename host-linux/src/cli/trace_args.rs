@@ -226,7 +226,9 @@ impl ConversionArgs {
             )),
             (Some(scaling), last) => {
                 traces.extend(last);
-                Ok(Extrapolation::new(&traces, &scaling).map_err(CliError::usage)?.into())
+                let program = Extrapolation::new(&traces, &scaling).map_err(CliError::usage)?;
+                program.doubt().into_iter().for_each(warn);
+                Ok(program.into())
             }
         }
     }

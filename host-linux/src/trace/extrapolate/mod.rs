@@ -74,6 +74,8 @@ pub struct Extrapolation {
     options: Options,
     tags: Arc<TagNumbers>,
     report: Report,
+    /// Communications of a rank that are taken for those along a dimension of one rank.
+    nulls: usize,
     /// Rings and trees that were found, in words.
     patterns: Vec<String>,
     /// Growth of the computation of ranks with the same place, by its name.
@@ -201,6 +203,18 @@ impl Extrapolation {
                 format!("{} on {ranks} ranks from {traced}", self.patterns.join(", "))
             }
         }
+    }
+
+    /// One line, if messages that reach nobody in the trace may do so on the larger grid.
+    #[must_use]
+    pub fn doubt(&self) -> Option<String> {
+        let nulls = Some(self.nulls).filter(|nulls| *nulls > 0)?;
+        let far = self.mapping.dimensions.iter().position(Dimension::has_ends_only)? + 1;
+        Some(format!(
+            "{nulls} sends and receives of a rank are with MPI_PROC_NULL on all traced ranks, and are \
+             taken for those along a dimension of one rank; if some go over 2 or more ranks along \
+             dimension {far}, they are missing: a trace on 3 or more ranks along it tells"
+        ))
     }
 
     /// Writes the program into `sink`, with the numbers of tags in their place.
