@@ -97,7 +97,7 @@ pub(super) fn build(
     let name = |(ends, growth): ([u32; DIMENSIONS], Growth)| (mapping.name(ends), growth);
     Ok(Extrapolation {
         ranks,
-        sequences,
+        sequences: sequences.into(),
         steps: steps.all,
         kinds: kinds.all,
         options: conversion.options().clone(),

@@ -37,7 +37,7 @@ pub use grid::Grid;
 pub use lookup::{ExtrapolatedLookup, UnderWay};
 pub use mapping::Dimension;
 
-use super::convert::{Conversion, ConvertError, Options, Report};
+use super::convert::{Algorithms, Conversion, ConvertError, Options, Report};
 use crate::schedule::TagNumbers;
 use expansion::{Expansion, Kind, Work};
 use mapping::{Extents, Mapping, Step};
@@ -62,13 +62,13 @@ pub enum Scaling {
     Ranks(u32),
 }
 
-/// A traced program on more ranks.
-#[derive(Debug)]
+/// A traced program on more ranks. Clones share its operations.
+#[derive(Clone, Debug)]
 pub struct Extrapolation {
     mapping: Mapping,
     ranks: u32,
     /// Programs of the traced ranks, and of those between two of them.
-    sequences: Vec<Sequence>,
+    sequences: Arc<[Sequence]>,
     steps: Vec<Step>,
     kinds: Vec<Kind>,
     options: Options,
@@ -103,6 +103,11 @@ impl Extrapolation {
     #[must_use]
     pub fn dimensions(&self) -> &[Dimension] {
         &self.mapping.dimensions
+    }
+
+    /// Algorithms of its collective operations.
+    pub const fn algorithms(&mut self) -> &mut Algorithms {
+        &mut self.options.algorithms
     }
 
     /// What became of the calls of the trace.
