@@ -262,6 +262,10 @@ fn a_trace_is_simulated_on_more_ranks_stored_and_not() {
     assert_eq!(one["makespan_ps"], simulated(&[])["makespan_ps"], "one copy is the trace");
     let said =
         |more: &[&str]| loggap().args(["simulate", "--trace", TRACED]).args(more).ends(2).stderr;
+    let streamed = loggap().args(["simulate", "--trace", TRACED, "--program", "streamed"]).ends(2);
+    assert!(streamed.stderr.contains("'loggap goal from-trace' a trace"), "{}", streamed.stderr);
+    let small = loggap().args(["simulate", "--trace", TRACED, "--max-memory", "1K"]).ends(1).stderr;
+    assert!(small.contains("FILE.lgs with 'loggap goal from-trace'"), "{small}");
     assert!(said(&["--grid", "64"]).contains("fewer than 3 ranks"));
     assert!(said(&["--trace", TRACED]).contains("need --grid or --to-ranks"));
     assert!(said(&["--trace", TRACED, "--extrapolate", "2"]).contains("copies one trace"));
