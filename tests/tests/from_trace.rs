@@ -177,6 +177,43 @@ fn texts_of_liballprof_are_found_by_that_of_rank_0() {
     assert_eq!(report["unmatched"].as_u64(), Some(3), "{report}");
     assert!(alone.stderr.contains("3 messages are not received, or not sent"), "{}", alone.stderr);
     loggap().args(["goal", "from-trace", first, "-J", "--lenient"]).ends(0);
+    let stuck = loggap().args(["simulate", "--trace", first]).ends(1).stderr;
+    assert!(stuck.contains("'loggap trace check' shows messages without a partner, and --lenient"));
+}
+
+/// A line of three ranks, each of which sends to the next, is one of more.
+#[test]
+fn noise_slows_a_traced_program_down_on_larger_grids() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |rank: i32| folder.path().join(format!("line-{rank}.txt"));
+    for rank in 0..3 {
+        let message = |call: &str, peer: i32, at: u32| match peer {
+            0..3 => format!("MPI_{call}:{at}:1:8:11,1,1:{peer}:5:7,{rank},3:64:{}\n", at + 10),
+            _ => String::new(),
+        };
+        let [receive, send] = [message("Recv", rank - 1, 1_010), message("Send", rank + 1, 2_020)];
+        let send = send.replace(":64:", ":");
+        let lines = format!("MPI_Init:-:1:2:10\n{receive}{send}MPI_Finalize:3030:-\n");
+        fs::write(path(rank), lines).unwrap();
+    }
+    let trace = ["--trace", &path(0).to_str().unwrap().to_owned()];
+    let study = ["study", "noise", "--noise-periodic", "100us:50us", "--draws", "2"];
+    let noise = document(&[&study[..], &trace, &["--grid", "8,3:64", "-J"]].concat());
+    let rows = noise["rows"].as_array().unwrap();
+    for (row, ranks) in rows.iter().zip([8, 64]) {
+        let grid = ranks.to_string();
+        let alone = document(&[&["simulate"], &trace[..], &["--grid", &grid, "-J"]].concat());
+        assert_eq!((&row["ranks"], &row["pattern"]), (&ranks.into(), &"trace".into()), "{noise}");
+        assert_eq!(row["quiet_ps"], alone["makespan_ps"], "{noise}");
+        assert!(row["slowdown"].as_f64().unwrap() > 1.2, "{noise}");
+    }
+    assert_eq!(rows.len(), 2);
+    let said = |more: &[&str]| loggap().args(study).args(more).ends(2).stderr;
+    assert!(said(&["--grid", "8"]).contains("--trace <DIR>"));
+    let both = said(&[&trace[..], &["--grid", "8", "--ranks", "8"]].concat());
+    assert!(both.contains("cannot be used with '--ranks"), "{both}");
+    let copies = said(&[&trace[..], &["--grid", "8", "--extrapolate", "2"]].concat());
+    assert!(copies.contains("--grid cannot be used with --extrapolate"), "{copies}");
 }
 
 #[test]
@@ -225,6 +262,10 @@ fn a_trace_is_simulated_on_more_ranks_stored_and_not() {
     assert_eq!(one["makespan_ps"], simulated(&[])["makespan_ps"], "one copy is the trace");
     let said =
         |more: &[&str]| loggap().args(["simulate", "--trace", TRACED]).args(more).ends(2).stderr;
+    let streamed = loggap().args(["simulate", "--trace", TRACED, "--program", "streamed"]).ends(2);
+    assert!(streamed.stderr.contains("'loggap goal from-trace' a trace"), "{}", streamed.stderr);
+    let small = loggap().args(["simulate", "--trace", TRACED, "--max-memory", "1K"]).ends(1).stderr;
+    assert!(small.contains("FILE.lgs with 'loggap goal from-trace'"), "{small}");
     assert!(said(&["--grid", "64"]).contains("fewer than 3 ranks"));
     assert!(said(&["--trace", TRACED]).contains("need --grid or --to-ranks"));
     assert!(said(&["--trace", TRACED, "--extrapolate", "2"]).contains("copies one trace"));

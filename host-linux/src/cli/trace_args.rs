@@ -164,13 +164,6 @@ impl ConversionArgs {
         self.compat.is_some()
     }
 
-    /// These options with further `choices` of `--algorithms`, which go before those given.
-    pub(super) fn with_algorithms(&self, choices: impl Iterator<Item = String>) -> Self {
-        let mut all = self.clone();
-        all.algorithms.extend(choices);
-        all
-    }
-
     /// These options, for `copies` of the traced ranks.
     pub(super) fn with_copies(&self, copies: u32) -> Result<Self, CliError> {
         if self.extrapolate.is_some() || self.to_ranks.is_some() {
@@ -226,7 +219,9 @@ impl ConversionArgs {
             )),
             (Some(scaling), last) => {
                 traces.extend(last);
-                Ok(Extrapolation::new(&traces, &scaling).map_err(CliError::usage)?.into())
+                let program = Extrapolation::new(&traces, &scaling).map_err(CliError::usage)?;
+                program.doubt().into_iter().for_each(warn);
+                Ok(program.into())
             }
         }
     }

@@ -77,8 +77,11 @@ pub enum LoadError {
         /// Name of the file.
         name: String,
     },
-    /// Patterns cannot be read during a run.
-    #[error("only a file is read as it runs; 'loggap goal generate' writes a pattern to one")]
+    /// Patterns, and traces on their own ranks, cannot be read during a run.
+    #[error(
+        "only a file is read as it runs; 'loggap goal generate' writes a pattern to one, 'loggap goal \
+         from-trace' a trace"
+    )]
     NoFile,
     /// More operations are in progress at a time than fit into memory.
     #[error(

@@ -4,6 +4,8 @@
 //! received by the n-th receive that took such a message, in the order in which these were posted.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::time::Duration;
 
 use loggap_core::trace::{Direction, Envelope, Message, Outcome};
 
@@ -67,6 +69,8 @@ pub struct Unmatched {
 pub struct Unfinished {
     /// Rank.
     pub rank: u32,
+    /// Number of the record that posted it, from 1, among those of the rank.
+    pub record: u64,
     /// Identity of the request.
     pub request: u64,
     /// Call that posted it.
@@ -77,8 +81,23 @@ pub struct Unfinished {
     pub message: Option<Message>,
 }
 
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rank, record, call, posted, message, .. } = self;
+        write!(f, "rank {rank}: {call}")?;
+        if let Some(Message { direction, envelope, .. }) = message {
+            let verb = if *direction == Direction::Send { "to" } else { "from" };
+            let Envelope { peer, tag, bytes, .. } = envelope;
+            write!(f, " {verb} rank {peer}, tag {tag}, {bytes} B")?;
+        }
+        let posted = Duration::from_nanos(*posted).as_secs_f64();
+        write!(f, ", posted at {posted:.6} s by record {record}, was never completed")
+    }
+}
+
 /// An operation under way.
 struct Posted<'t> {
+    record: u64,
     order: u64,
     enter: u64,
     call: &'t str,
@@ -106,7 +125,7 @@ pub(super) fn ends(
         let (direction, bytes) = (message.direction, envelope.bytes);
         each(End { key, direction, order, bytes, posted, completed });
     };
-    for record in rank.records() {
+    for (number, record) in (1..).zip(rank.records()) {
         let record = record?;
         let (enter, call) = (record.enter, record.call);
         match record.what {
@@ -117,12 +136,14 @@ pub(super) fn ends(
                         end(order, message, message.envelope, enter, record.leave);
                         continue;
                     };
-                    posted.insert(request, Posted { order, enter, call, message: Some(message) });
+                    let message = Some(message);
+                    posted.insert(request, Posted { record: number, order, enter, call, message });
                 }
             }
             What::Collective { operation, .. } => {
                 if let Some(request) = operation.request {
-                    posted.insert(request, Posted { order, enter, call, message: None });
+                    let message = None;
+                    posted.insert(request, Posted { record: number, order, enter, call, message });
                 }
             }
             What::Completions(all) => {
@@ -142,8 +163,8 @@ pub(super) fn ends(
         end(one.order, message, message.envelope, one.enter, one.enter);
     }
     let unfinished = posted.into_iter().map(|(request, one)| {
-        let Posted { enter: posted, message, .. } = one;
-        Unfinished { rank: own, request, call: one.call.to_owned(), posted, message }
+        let Posted { record, enter: posted, message, .. } = one;
+        Unfinished { rank: own, record, request, call: one.call.to_owned(), posted, message }
     });
     let mut unfinished: Vec<_> = unfinished.collect();
     unfinished.sort_by_key(|one| one.request);

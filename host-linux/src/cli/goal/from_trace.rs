@@ -83,7 +83,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         return Ok(Exit::Done);
     }
     console.warn(format_args!(
-        "{} messages are not received, or not sent: 'loggap trace check' lists them",
+        "{} messages are not received, or not sent: 'loggap trace check' lists them, --lenient leaves \
+         them out",
         document.unmatched
     ));
     Ok(if args.conversion.lenient { Exit::Done } else { Exit::Failed })
@@ -115,9 +116,7 @@ impl<'c> Converted<'c> {
         fed.map_err(|error| match error {
             ConvertError::Sink { error, .. } => Trouble::Write(error.into()),
             ConvertError::Trace(error) => Trouble::Options(error.to_string()),
-            ConvertError::Cut { rank } => {
-                Trouble::Options(ConvertError::<Misuse>::Cut { rank }.to_string())
-            }
+            ConvertError::Incomplete(error) => Trouble::Options(error.to_string()),
         })
     }
 }

@@ -316,17 +316,24 @@ impl Args {
         }
     }
 
-    /// Error of a run; for a text that exceeds the memory limit, with a hint.
+    /// Error of a run; for a text or a trace that exceeds the memory limit, with a hint.
     fn refused(&self, error: RunError, source: &Source) -> CliError {
-        let is_text = matches!(source, Source::File(file) if file.form() == Form::Text);
+        let writer = match source {
+            Source::File(file) if file.form() == Form::Text => Some("compile"),
+            Source::Trace(_) => Some("from-trace"),
+            _ => None,
+        };
         let too_much = matches!(error, RunError::Load(LoadError::Memory { .. }));
-        match CliError::from(error) {
-            CliError::Message { exit, text } if is_text && too_much && self.program().is_none() => {
-                let hint = "or write it as FILE.lgs with 'loggap goal compile', which is read as it \
-                            runs where memory does not suffice";
-                CliError::Message { exit, text: format!("{text}; {hint}") }
+        let writer = writer.filter(|_| too_much && self.program().is_none());
+        match (CliError::from(error), writer) {
+            (CliError::Message { exit, text }, Some(writer)) => {
+                let text = format!(
+                    "{text}; or write it as FILE.lgs with 'loggap goal {writer}', which is read as it \
+                     runs where memory does not suffice"
+                );
+                CliError::Message { exit, text }
             }
-            error => error,
+            (error, _) => error,
         }
     }
 

@@ -365,13 +365,17 @@ impl Report {
                 "sends block for want of a buffer, but no eager limit S suffices: {left} would be left"
             );
         }
+        if !all("never_ready") && (self.conversion.is_some() || self.extrapolation.is_some()) {
+            return "'loggap trace check' shows messages without a partner, and --lenient leaves them out; \
+                    where there are none, ranks wait for each other".to_owned();
+        }
         let hint = if all("never_ready") {
             "operations that wait for each other are shown by 'loggap goal check'"
         } else if any("never_ready") {
-            "messages without a partner are shown by 'loggap goal check', of a trace by 'loggap trace \
-             check'; where there are none, ranks wait for each other"
+            "messages without a partner are shown by 'loggap goal check'; where there are none, ranks wait \
+             for each other"
         } else {
-            "'loggap goal check', of a trace 'loggap trace check', shows messages without a partner"
+            "'loggap goal check' shows messages without a partner"
         };
         hint.to_owned()
     }

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use loggap_core::goal::stats::Counter;
 use loggap_core::noise::Phases;
 use loggap_core::units::Picos;
 use serde::Serialize;
@@ -19,13 +18,14 @@ use crate::collective::Operation;
 use crate::flags::parse;
 use crate::output::plot::choices::{Choice, Picture};
 use crate::output::{PendingFile, number};
+use crate::schedule::TraceSchedule;
 use crate::side_by_side::{side_by_side, threads};
 use crate::simulation::{ParameterSets, Plan, Point, RunError, Source, run_points};
 use crate::study::algorithms::{candidates, fastest, is_faster, occurring, option};
 use crate::terminal::{
     CliError, Console, Exit, Failures, Interrupt, NamedFiles, RunsLine, end_on_request,
 };
-use crate::trace::extrapolate::Grid;
+use crate::trace::extrapolate::{Extrapolation, Grid, Scaling};
 
 /// Which collective's algorithm should a traced program change?
 ///
@@ -85,9 +85,10 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let interrupt = end_on_request()?;
     let sets = args.parameters.sets(&args.overheads, args.settings, console)?;
     let plot = args.plot.as_deref().map(PendingFile::create).transpose()?;
-    let ranks = args.source(&[], &mut |text: String| console.warn(text))?.ranks();
-    let candidates = args.candidates(ranks)?;
-    let Some(found) = args.simulate(&sets, &candidates, &interrupt, console)? else {
+    let program = args.program(&mut |text: String| console.warn(text))?;
+    let ranks = program.ranks();
+    let candidates = candidates_of(&program)?;
+    let Some(found) = args.simulate(&program, &sets, &candidates, &interrupt, console)? else {
         console.warn("interrupted before the last run");
         return Ok(Exit::Interrupted);
     };
@@ -111,35 +112,46 @@ struct Found {
     together: Option<(Vec<Candidate>, Picos)>,
 }
 
-impl Args {
-    /// Algorithms to try on `ranks`.
-    fn candidates(&self, ranks: u32) -> Result<Vec<Candidate>, CliError> {
-        let TraceArgs { trace, conversion } = &self.trace;
-        let mut operations = Vec::new();
-        for conversion in conversion.conversions(trace, &mut |_| {})? {
-            let report = conversion.feed(&mut Counter::new(&mut [])).map_err(CliError::usage)?;
-            operations.extend(occurring(&report));
-        }
-        let found = candidates(&operations, ranks);
-        if found.is_empty() {
-            let known = Operation::ALL.map(Operation::name).join(", ");
-            return Err(CliError::usage(format_args!(
-                "the program has no collective operation with other algorithms: {known}"
-            )));
-        }
-        Ok(found)
+/// Algorithms to try.
+fn candidates_of(program: &Extrapolation) -> Result<Vec<Candidate>, CliError> {
+    let operations: Vec<_> = occurring(program.report()).collect();
+    let found = candidates(&operations, program.ranks());
+    if found.is_empty() {
+        let known = Operation::ALL.map(Operation::name).join(", ");
+        return Err(CliError::usage(format_args!(
+            "the program has no collective operation with other algorithms: {known}"
+        )));
     }
+    Ok(found)
+}
 
-    /// The program with `chosen` algorithms.
-    fn source(&self, chosen: &[Candidate], warn: Warn<'_>) -> Result<Source, CliError> {
+/// The program with `chosen` algorithms.
+fn with_algorithms(program: &Extrapolation, chosen: &[Candidate]) -> Result<Source, CliError> {
+    let mut program = program.clone();
+    for Candidate { algorithm, segment } in chosen {
+        let name = format!("{}:{segment}", algorithm.name);
+        let named = program.algorithms().name(algorithm.operation.name(), &name);
+        named.map_err(CliError::usage)?;
+    }
+    Ok(Source::Trace(Box::new(program.into())))
+}
+
+impl Args {
+    /// The program; on its own ranks as one copy of it.
+    fn program(&self, warn: Warn<'_>) -> Result<Extrapolation, CliError> {
         let TraceArgs { trace, conversion } = &self.trace;
-        let conversion = conversion.with_algorithms(chosen.iter().map(option));
-        conversion.source(trace, self.grid.as_ref(), warn)
+        match conversion.schedule(trace, self.grid.as_ref(), warn)? {
+            TraceSchedule::Extrapolated(program) => Ok(*program),
+            TraceSchedule::Converted(trace, _) => {
+                Extrapolation::new(&[*trace], &Scaling::Copies(1)).map_err(CliError::usage)
+            }
+        }
     }
 
     /// `None` if it was interrupted.
     fn simulate(
         &self,
+        program: &Extrapolation,
         sets: &ParameterSets,
         candidates: &[Candidate],
         interrupt: &Interrupt,
@@ -155,7 +167,7 @@ impl Args {
                 ..Plan::new(self.settings.settings())
             };
             let point = |_| Point { sets: sets.clone(), phases: Phases::Together { seed: 0 } };
-            let source = self.source(chosen, &mut |_| {})?;
+            let source = with_algorithms(program, chosen)?;
             let runs = match run_points(&source, 1, &point, &plan, &|| line.advance()) {
                 Err(RunError::Interrupted) => return Ok(None),
                 runs => runs?,

@@ -1,5 +1,6 @@
 //! `loggap study noise`: slowdown of collectives by noise, over the number of ranks.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::parameters_used::ParametersUsed;
 use crate::cli::pattern_args::NamedPattern;
 use crate::cli::simulate::noise_args::{NoiseArgs, NoiseDocument};
-use crate::cli::trace_args::TraceArgs;
+use crate::cli::trace_args::{TraceArgs, Warn, grid};
 use crate::flags::parse::{self, Sizes};
 use crate::output::{PendingFile, number};
 use crate::side_by_side::threads;
@@ -23,28 +24,28 @@ use crate::study::noise::{Row, Slowdown, chart};
 use crate::terminal::{
     CliError, Console, Exit, Failures, Interrupt, NamedFiles, RunsLine, end_on_request,
 };
+use crate::trace::convert::Conversion;
+use crate::trace::extrapolate::Grid;
 
 /// How much does noise of the operating system slow down collectives?
 ///
 /// Simulates each collective without noise, and with it for several draws of the ranks' phases, and
 /// shows the ratio of the makespans over the number of ranks, as the talk on LogGOPSim (LSAP'10,
 /// "Influence on Collectives"). With --trace, copies of the traced ranks take the place of
-/// collectives, as 'simulate --extrapolate' makes them.
+/// collectives, as 'simulate --extrapolate' makes them, or with --grid larger grids.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap noise -o noise.txt && loggap study noise --noise noise.txt --plot noise.svg
   loggap study noise --noise-periodic 1ms:25us --ranks 2:64K --preset ompi-ib-sdr
   loggap study noise --noise noise.txt --pattern gather,scatter --ranks 16,256 -s 1K -J
   loggap study noise --noise noise.txt --trace app.trace --ranks 64:4096 --plot noise.svg
+  loggap study noise --noise noise.txt --trace app.trace --grid 8x8,16x16,32x32
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
     /// Collectives, by the names of their patterns.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NamedPattern, hide_possible_values = true,
           conflicts_with = "trace", default_value = "dissemination,allreduce_recdoub,binomialtreebcast")]
     pattern: Vec<Pattern>,
-
-    #[command(flatten)]
-    trace: TraceArgs,
 
     /// Numbers of ranks: 16,64 or 64:4096, in powers of two.
     #[arg(short = 'p', long, value_name = "RANKS", value_parser = parse::rank_counts, default_value = "2:16K")]
@@ -61,6 +62,14 @@ pub(super) struct Args {
     /// Seed of the phases.
     #[arg(long, value_name = "SEED", value_parser = parse::seed, default_value = "0")]
     seed: u64,
+
+    #[command(flatten)]
+    trace: TraceArgs,
+
+    /// Run the traced program on larger grids: 8x8,16x16 or TRACED:8x8.
+    #[arg(long, value_name = "AxBxC", value_delimiter = ',', value_parser = grid, requires = "trace",
+          conflicts_with = "ranks", help_heading = "Conversion of traces")]
+    grid: Vec<Grid>,
 
     #[command(flatten)]
     noise: NoiseArgs,
@@ -128,11 +137,10 @@ impl Args {
         interrupt: &Interrupt,
         console: &mut Console,
     ) -> Result<(Vec<Row>, bool), CliError> {
-        let counts = numbers_of_ranks(&self.ranks)?;
-        let programs = self.programs(&counts, console)?;
+        let programs = self.programs(console)?;
         interrupt.listen();
         // One without noise beside the draws.
-        let runs = (programs.len() * counts.len()) as u64 * (1 + u64::from(self.draws));
+        let runs = programs.len() as u64 * (1 + u64::from(self.draws));
         let line = RunsLine::new(console, runs);
         let threads = threads(self.threads);
         let quiet = Plan {
@@ -143,27 +151,32 @@ impl Args {
         };
         let noisy = Plan { noise: Some(noise), ..quiet };
         let mut rows = Vec::new();
+        let mut told = BTreeSet::new();
         for program in &programs {
-            for &ranks in &counts {
-                let source = self.source(program, ranks)?;
-                let point = |at: usize| Point {
-                    sets: sets.clone(),
-                    phases: self.noise.phases(Random::stream(self.seed, at as u64).draw()),
-                };
-                let run = |count: u32, plan: &Plan<'_>| {
-                    let count = usize::try_from(count).unwrap_or(usize::MAX);
-                    let runs = run_points(&source, count, &point, plan, &|| line.advance())?;
-                    Ok::<Vec<_>, RunError>(runs.iter().map(|run| run.makespan).collect())
-                };
-                let both = run(1, &quiet).and_then(|alone| Ok((alone, run(self.draws, &noisy)?)));
-                let (alone, noisy) = match both {
-                    Err(RunError::Interrupted) => return Ok((rows, false)),
-                    both => both?,
-                };
-                let alone = alone.first().copied().unwrap_or_default();
-                let slowdown = Slowdown::of(alone, &noisy);
-                rows.push(Row { pattern: program.name(), ranks, quiet: alone, slowdown });
-            }
+            let warn = &mut |text: String| {
+                if told.insert(text.clone()) {
+                    console.warn(text);
+                }
+            };
+            let source = self.source(program, warn)?;
+            let point = |at: usize| Point {
+                sets: sets.clone(),
+                phases: self.noise.phases(Random::stream(self.seed, at as u64).draw()),
+            };
+            let run = |count: u32, plan: &Plan<'_>| {
+                let count = usize::try_from(count).unwrap_or(usize::MAX);
+                let runs = run_points(&source, count, &point, plan, &|| line.advance())?;
+                Ok::<Vec<_>, RunError>(runs.iter().map(|run| run.makespan).collect())
+            };
+            let both = run(1, &quiet).and_then(|alone| Ok((alone, run(self.draws, &noisy)?)));
+            let (alone, noisy) = match both {
+                Err(RunError::Interrupted) => return Ok((rows, false)),
+                both => both?,
+            };
+            let alone = alone.first().copied().unwrap_or_default();
+            let slowdown = Slowdown::of(alone, &noisy);
+            let (pattern, ranks) = (program.name(), source.ranks());
+            rows.push(Row { pattern, ranks, quiet: alone, slowdown });
         }
         Ok((rows, true))
     }
@@ -173,51 +186,57 @@ impl Args {
         self.trace.trace.is_empty().then_some(self.size)
     }
 
-    /// Programs to run on each of `counts` numbers of ranks.
-    fn programs(&self, counts: &[u32], console: &mut Console) -> Result<Vec<Program>, CliError> {
+    /// Programs to run, each on one number of ranks.
+    fn programs(&self, console: &mut Console) -> Result<Vec<Program<'_>>, CliError> {
         let TraceArgs { trace, conversion } = &self.trace;
-        if trace.is_empty() {
-            return Ok(self.pattern.iter().copied().map(Program::Collective).collect());
-        }
         self.trace.warn_of_noise(console);
-        let one = conversion.with_copies(1)?;
-        let traced =
-            one.source(trace, None, &mut |text: String| console.warn(text))?.ranks().max(1);
-        match counts.iter().find(|ranks| !ranks.is_multiple_of(traced)) {
-            Some(ranks) => Err(CliError::usage(format_args!(
+        if !self.grid.is_empty() {
+            return Ok(self.grid.iter().map(Program::Grid).collect());
+        }
+        let counts = numbers_of_ranks(&self.ranks)?;
+        if trace.is_empty() {
+            let on_each =
+                |pattern| counts.iter().map(move |ranks| Program::Collective(pattern, *ranks));
+            return Ok(self.pattern.iter().copied().flat_map(on_each).collect());
+        }
+        let one = conversion.with_copies(1)?.conversions(trace, &mut |_| {})?;
+        let traced = one.first().map_or(1, Conversion::ranks);
+        let copies = |ranks: &u32| match ranks.is_multiple_of(traced) {
+            true => Ok(Program::Copies(ranks / traced)),
+            false => Err(CliError::usage(format_args!(
                 "--ranks: {ranks} is no multiple of the {traced} ranks of the trace"
             ))),
-            None => Ok(vec![Program::Traced { ranks: traced }]),
-        }
+        };
+        counts.iter().map(copies).collect()
     }
 
-    fn source(&self, program: &Program, ranks: u32) -> Result<Source, CliError> {
+    fn source(&self, program: &Program<'_>, warn: Warn<'_>) -> Result<Source, CliError> {
+        let TraceArgs { trace, conversion } = &self.trace;
         match *program {
-            Program::Collective(pattern) => {
+            Program::Collective(pattern, ranks) => {
                 Ok(Source::Pattern(pattern, Options::new(ranks, self.size)))
             }
-            Program::Traced { ranks: traced } => {
-                let TraceArgs { trace, conversion } = &self.trace;
-                conversion.with_copies(ranks / traced)?.source(trace, None, &mut |_| {})
-            }
+            Program::Copies(copies) => conversion.with_copies(copies)?.source(trace, None, warn),
+            Program::Grid(grid) => conversion.source(trace, Some(grid), warn),
         }
     }
 }
 
 /// A program that is simulated with noise.
-enum Program {
-    Collective(Pattern),
+enum Program<'a> {
+    /// On this number of ranks.
+    Collective(Pattern, u32),
     /// Copies of the ranks of the trace.
-    Traced {
-        ranks: u32,
-    },
+    Copies(u32),
+    /// The traced program on a larger grid.
+    Grid(&'a Grid),
 }
 
-impl Program {
+impl Program<'_> {
     fn name(&self) -> &'static str {
         match self {
-            Self::Collective(pattern) => pattern.name(),
-            Self::Traced { .. } => "trace",
+            Self::Collective(pattern, _) => pattern.name(),
+            Self::Copies(_) | Self::Grid(_) => "trace",
         }
     }
 }
@@ -284,7 +303,7 @@ fn write(out: &mut dyn Write, digits: Digits, document: &Document<'_>) -> io::Re
     writeln!(out, "# parameters: {}", parameters.text(digits))?;
     let of = match size_bytes {
         Some(bytes) => format!("collectives of {bytes} B"),
-        None => "copies of a traced program".to_owned(),
+        None => "a traced program on more ranks".to_owned(),
     };
     writeln!(
         out,

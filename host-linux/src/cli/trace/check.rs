@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use loggap_core::trace::Direction;
 use serde::Serialize;
 
 use super::{open, unreadable};
@@ -94,22 +93,13 @@ fn unmatched(one: &Unmatched) -> Finding {
 }
 
 fn unfinished(one: &Unfinished) -> Finding {
-    let Unfinished { rank, call, posted, message, .. } = one;
-    let envelope = message.map(|message| message.envelope);
-    let what = message.map_or_else(String::new, |message| {
-        let (verb, envelope) = (message.direction, message.envelope);
-        let verb = if verb == Direction::Send { "to" } else { "from" };
-        format!(" {verb} rank {}, tag {}, {} B", envelope.peer, envelope.tag, envelope.bytes)
-    });
+    let envelope = one.message.map(|message| message.envelope);
     Finding {
         kind: "unfinished",
-        rank: *rank,
+        rank: one.rank,
         peer: envelope.map(|envelope| envelope.peer),
         tag: envelope.map(|envelope| envelope.tag),
-        message: format!(
-            "rank {rank}: {call}{what}, posted at {:.6} s, was never completed",
-            std::time::Duration::from_nanos(*posted).as_secs_f64()
-        ),
+        message: one.to_string(),
     }
 }
 

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::Strictness;
 use crate::trace::liballprof::RankText;
+use crate::trace::matching::ends;
 use crate::trace::rank::Communicator;
-use crate::trace::{Record, Trace, TraceError};
+use crate::trace::{Record, Trace, TraceError, Unfinished};
 
 /// Why an input was refused.
 #[derive(Debug, thiserror::Error)]
@@ -149,6 +150,16 @@ impl Input {
         match self {
             Self::Trace(trace) => Some(trace.ranks().get(rank as usize)?.communicators()),
             Self::Liballprof(texts) => Some(texts.get(rank as usize)?.communicators()),
+        }
+    }
+
+    /// Operations of `rank` that no call reported complete, where the trace has all completions.
+    pub(super) fn unfinished(&self, rank: u32) -> Result<Vec<Unfinished>, TraceError> {
+        match self {
+            Self::Trace(trace) => {
+                trace.ranks().get(rank as usize).map_or(Ok(Vec::new()), |rank| ends(rank, |_| {}))
+            }
+            Self::Liballprof(_) => Ok(Vec::new()),
         }
     }
 

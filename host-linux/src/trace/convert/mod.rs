@@ -33,8 +33,8 @@ pub use input::{Input, OpenError};
 pub use rank::is_collective;
 pub use report::{Class, Line, Report};
 
-use super::TraceError;
 use super::rank::Communicator;
+use super::{TraceError, Unfinished};
 use crate::schedule::EachOp;
 use ends::WithBothEnds;
 use input::{Completions, Records};
@@ -81,21 +81,34 @@ pub struct Options {
     pub graph: Graph,
 }
 
+/// What the trace of a rank lacks.
+#[derive(Debug, thiserror::Error)]
+pub enum Incomplete {
+    /// Its end.
+    #[error(
+        "the trace of rank {rank} ends behind record {record}, before MPI_Finalize: the program was \
+         ended; --lenient converts what is there"
+    )]
+    Cut {
+        /// Rank.
+        rank: u32,
+        /// Number of its last record, from 1.
+        record: u64,
+    },
+    /// The completion of an operation.
+    #[error("{0}; --lenient converts the rest")]
+    Unfinished(Unfinished),
+}
+
 /// Why a trace was not converted.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError<E> {
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The trace of a rank ends early.
-    #[error(
-        "the trace of rank {rank} ends before MPI_Finalize: the program was ended; --lenient converts \
-         what is there"
-    )]
-    Cut {
-        /// Rank.
-        rank: u32,
-    },
+    /// The trace of a rank is not whole.
+    #[error(transparent)]
+    Incomplete(#[from] Incomplete),
     /// The sink refused an element.
     #[error("rank {rank}: {error}")]
     Sink {

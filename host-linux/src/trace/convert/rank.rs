@@ -8,10 +8,12 @@ use loggap_core::units::Picos;
 
 use super::collective::{Notes, NullMessage};
 use super::lookahead::{Fate, Lookahead};
-use super::{Class, Completions, Conversion, ConvertError, Records, Report, Strictness};
+use super::{
+    Class, Completions, Conversion, ConvertError, Incomplete, Records, Report, Strictness,
+};
 use crate::collective::{Dependency, write_op};
 use crate::trace::rank::Communicator;
-use crate::trace::{Record, What};
+use crate::trace::{Record, TraceError, Unfinished, What};
 
 /// A thread: what its next operation waits for, and how long it computed since.
 #[derive(Clone, Debug, Default)]
@@ -204,10 +206,15 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
 
     /// Ends the rank.
     pub(super) fn end(mut self) -> Converted<(), S> {
+        let (rank, is_strict) =
+            (self.rank, self.conversion.options.strictness == Strictness::Strict);
+        if is_strict && !self.is_finished {
+            return Err(Incomplete::Cut { rank, record: self.records }.into());
+        }
+        if is_strict && let Some(left) = self.left()? {
+            return Err(Incomplete::Unfinished(left).into());
+        }
         if !self.is_finished {
-            if self.conversion.options.strictness == Strictness::Strict {
-                return Err(ConvertError::Cut { rank: self.rank });
-            }
             self.report.add(
                 Class::Refused("a rank's records end before MPI_Finalize"),
                 "(cut)",
@@ -220,6 +227,16 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
         }
         self.report.span += self.end.saturating_sub(self.start.unwrap_or(self.end));
         Ok(())
+    }
+
+    /// The first operation that was never completed.
+    fn left(&self) -> Result<Option<Unfinished>, TraceError> {
+        let known = if self.posted.is_empty() {
+            Vec::new()
+        } else {
+            self.conversion.input.unfinished(self.rank)?
+        };
+        Ok(known.into_iter().min_by_key(|one| one.record))
     }
 
     /// The rest of the records cannot be read.

@@ -41,13 +41,12 @@ pub(super) fn merged<'t>(
 
 /// Checks that all programs between two ranks follow, and that what they have with `MPI_PROC_NULL` is
 /// along another dimension: has a peer at other ranks with as many communications, or may be along a
-/// dimension of one rank.
-pub(super) fn check(all: &[Traced<'_>], mapping: &Mapping) -> Result<(), Misfit> {
+/// dimension of one rank. Returns how many communications of a program are taken for the latter.
+pub(super) fn check(all: &[Traced<'_>], mapping: &Mapping) -> Result<usize, Misfit> {
     let between = || (0..mapping.programs()).filter(|program| mapping.is_between(*program));
     if between().next().is_none() {
-        return Ok(());
+        return Ok(0);
     }
-    let has_single = mapping.dimensions.iter().any(|one| one.target == 1);
     let mut with_peers: HashMap<usize, Vec<bool>> = HashMap::new();
     for (rank, _) in (0..).zip(all) {
         let one = communications(all, rank, mapping).map(|one| Ok(!one?.is_null()));
@@ -55,13 +54,25 @@ pub(super) fn check(all: &[Traced<'_>], mapping: &Mapping) -> Result<(), Misfit>
         let known = with_peers.entry(one.len()).or_insert_with(|| vec![false; one.len()]);
         known.iter_mut().zip(one).for_each(|(known, one)| *known |= one);
     }
+    let (may_be_single, mut taken) = (has_single(all, mapping), 0);
     for program in between() {
         let merged = merged(all, program, mapping)?;
         let with_peers = with_peers.get(&merged.len()).into_iter().flatten();
-        let mut lacking = merged.iter().zip(with_peers).map(|(one, with)| one.is_null() && !with);
-        if let Some(at) = lacking.position(|lacks| lacks && !has_single) {
+        let lacking = merged.iter().zip(with_peers).map(|(one, with)| one.is_null() && !with);
+        if let Some(at) = lacking.clone().position(|lacks| lacks && !may_be_single) {
             return Err(Misfit::Null { rank: mapping.origin(program), number: at + 1 });
         }
+        taken = taken.max(lacking.filter(|lacks| *lacks).count());
     }
-    Ok(())
+    Ok(taken)
+}
+
+/// True if there may be an open dimension of one rank: the program has one where it has topologies of
+/// `MPI_Cart_create`, else the grid.
+fn has_single(all: &[Traced<'_>], mapping: &Mapping) -> bool {
+    let created = all.first().map(|first| first.grids.concat()).filter(|all| !all.is_empty());
+    match created {
+        Some(created) => created.contains(&(1, false)),
+        None => mapping.dimensions.iter().any(|one| one.target == 1 && !one.is_ring),
+    }
 }

@@ -62,6 +62,10 @@ pub(super) fn build(
     let (Some(mut all), Some(conversion)) = (traces.pop(), conversions.pop()) else {
         return Err(ExtrapolateError::Several);
     };
+    let nulls = match scaling {
+        Scaling::Grid(_) => between::check(&all, &mapping).map_err(|misfit| misfit.of(&mapping))?,
+        Scaling::Copies(_) | Scaling::Ranks(_) => 0,
+    };
     let sizes = rule.sizes(&traces, &all, ranks)?;
     for ((rank, traced), sizes) in (0..).zip(&mut all).zip(sizes) {
         resize(traced, &sizes);
@@ -93,12 +97,13 @@ pub(super) fn build(
     let name = |(ends, growth): ([u32; DIMENSIONS], Growth)| (mapping.name(ends), growth);
     Ok(Extrapolation {
         ranks,
-        sequences,
+        sequences: sequences.into(),
         steps: steps.all,
         kinds: kinds.all,
         options: conversion.options().clone(),
         tags: Arc::new(tags),
         report,
+        nulls,
         patterns,
         growths: growths.into_iter().map(name).collect(),
         mapping,

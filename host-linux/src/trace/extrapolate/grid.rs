@@ -132,7 +132,7 @@ fn find(
                 refused = refused.filter(|_| !is_narrow).or(Some(error));
                 continue;
             }
-            let checked = |ways| between::check(all, &mapping).map(|()| ways);
+            let checked = |ways| between::check(all, &mapping).map(|_taken| ways);
             match ways(all, &mapping).and_then(checked) {
                 Ok(ways) => fits.push(Fit { mapping, ways }),
                 Err(misfit) => misfits.push(NoFit { mapping, misfit }),

@@ -26,7 +26,7 @@ impl Dimension {
     }
 
     /// True for two ranks that are to have others between them.
-    const fn has_ends_only(&self) -> bool {
+    pub(super) const fn has_ends_only(&self) -> bool {
         self.grows() && self.traced == 2 && !self.is_ring
     }
 

@@ -37,7 +37,7 @@ pub use grid::Grid;
 pub use lookup::{ExtrapolatedLookup, UnderWay};
 pub use mapping::Dimension;
 
-use super::convert::{Conversion, ConvertError, Options, Report};
+use super::convert::{Algorithms, Conversion, ConvertError, Options, Report};
 use crate::schedule::TagNumbers;
 use expansion::{Expansion, Kind, Work};
 use mapping::{Extents, Mapping, Step};
@@ -62,18 +62,20 @@ pub enum Scaling {
     Ranks(u32),
 }
 
-/// A traced program on more ranks.
-#[derive(Debug)]
+/// A traced program on more ranks. Clones share its operations.
+#[derive(Clone, Debug)]
 pub struct Extrapolation {
     mapping: Mapping,
     ranks: u32,
     /// Programs of the traced ranks, and of those between two of them.
-    sequences: Vec<Sequence>,
+    sequences: Arc<[Sequence]>,
     steps: Vec<Step>,
     kinds: Vec<Kind>,
     options: Options,
     tags: Arc<TagNumbers>,
     report: Report,
+    /// Communications of a rank that are taken for those along a dimension of one rank.
+    nulls: usize,
     /// Rings and trees that were found, in words.
     patterns: Vec<String>,
     /// Growth of the computation of ranks with the same place, by its name.
@@ -101,6 +103,11 @@ impl Extrapolation {
     #[must_use]
     pub fn dimensions(&self) -> &[Dimension] {
         &self.mapping.dimensions
+    }
+
+    /// Algorithms of its collective operations.
+    pub const fn algorithms(&mut self) -> &mut Algorithms {
+        &mut self.options.algorithms
     }
 
     /// What became of the calls of the trace.
@@ -201,6 +208,18 @@ impl Extrapolation {
                 format!("{} on {ranks} ranks from {traced}", self.patterns.join(", "))
             }
         }
+    }
+
+    /// One line, if messages that reach nobody in the trace may do so on the larger grid.
+    #[must_use]
+    pub fn doubt(&self) -> Option<String> {
+        let nulls = Some(self.nulls).filter(|nulls| *nulls > 0)?;
+        let far = self.mapping.dimensions.iter().position(Dimension::has_ends_only)? + 1;
+        Some(format!(
+            "{nulls} sends and receives of a rank are with MPI_PROC_NULL on all traced ranks, and are \
+             taken for those along a dimension of one rank; if some go over 2 or more ranks along \
+             dimension {far}, they are missing: a trace on 3 or more ranks along it tells"
+        ))
     }
 
     /// Writes the program into `sink`, with the numbers of tags in their place.

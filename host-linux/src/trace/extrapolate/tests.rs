@@ -405,6 +405,51 @@ fn a_dimension_of_one_rank_that_does_not_grow_needs_no_inner_rank() {
     assert_all_equal(&traces, &onto(&[16, 1]), &wavefront([16, 1]));
 }
 
+/// Where it may be that such a message goes over two ranks of the other dimension, that is told; it is
+/// refused where a topology or another trace shows it.
+#[test]
+fn messages_that_reach_nobody_are_taken_for_a_dimension_of_one_rank_and_told() {
+    let doubt = |traces: &[Conversion], target: &[u32]| {
+        Extrapolation::new(traces, &onto(target)).map(|program| program.doubt())
+    };
+    let told = doubt(&[wavefront([2, 1])], &[8, 1]).unwrap().unwrap();
+    assert!(told.starts_with("32 sends and receives") && told.contains("dimension 1,"), "{told}");
+    assert_eq!(doubt(&[wavefront([4, 1])], &[8, 1]).unwrap(), None);
+    assert_eq!(doubt(&[wavefront([2, 2])], &[8, 8]).unwrap(), None);
+    let far = |ranks: i32, created: &'static [(u32, bool)]| {
+        let streams = each([ranks, 1], |[x, y], program| {
+            for distance in [1, 2] {
+                let [from, to] =
+                    [-distance, distance].map(|by| at([ranks, 1], Ends::Open, [x + by, y]));
+                let parts = [sent(envelope(to, 0, 8)), received(envelope(from, 0, 8))];
+                program.call("Sendrecv", &parts);
+            }
+        });
+        converted(streams, |_| {
+            let dimension = |&(extent, periodic)| Part::Dimension { extent, periodic };
+            let dimensions: Vec<_> = created.iter().map(dimension).collect();
+            let count = u32::try_from(ranks).unwrap();
+            created
+                .iter()
+                .take(1)
+                .map(|_| [defined(1, 100, 0, 1, count), dimensions.clone()].concat())
+                .collect()
+        })
+    };
+    let told = doubt(&[far(2, &[])], &[8, 1]).unwrap().unwrap();
+    assert!(told.starts_with("2 sends and receives"), "{told}");
+    assert!(doubt(&[far(2, &[(2, false), (1, false)])], &[8, 1]).unwrap().is_some());
+    for created in [&[(2, false)][..], &[(2, false), (1, true)]] {
+        let error = doubt(&[far(2, created)], &[8, 1]).unwrap_err().to_string();
+        assert!(error.contains("communication 3 of rank 0 is with MPI_PROC_NULL"), "{error}");
+    }
+    // Where the trace has the message, the grid does not fit.
+    for ranks in [3, 4] {
+        let error = doubt(&[far(2, &[]), far(ranks, &[])], &[8, 1]).unwrap_err().to_string();
+        assert!(error.contains(&format!("no grid of {ranks}x1: ")), "{error}");
+    }
+}
+
 /// Neighbourhood collectives of `MPI_Cart_create`'s grid.
 fn neighbourhoods<const N: usize>(grid: [i32; N], ends: Ends) -> Conversion {
     let streams = each(grid, |_, program| {
