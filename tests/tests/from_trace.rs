@@ -196,7 +196,8 @@ fn noise_slows_a_traced_program_down_on_larger_grids() {
         let lines = format!("MPI_Init:-:1:2:10\n{receive}{send}MPI_Finalize:3030:-\n");
         fs::write(path(rank), lines).unwrap();
     }
-    let trace = ["--trace", &path(0).to_str().unwrap().to_owned()];
+    let first = path(0);
+    let trace = ["--trace", first.to_str().unwrap()];
     let study = ["study", "noise", "--noise-periodic", "100us:50us", "--draws", "2"];
     let noise = document(&[&study[..], &trace, &["--grid", "8,3:64", "-J"]].concat());
     let rows = noise["rows"].as_array().unwrap();
