@@ -1,8 +1,8 @@
 //! From the traces of a program to the programs of its ranks on more of them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::mem;
 use std::sync::Arc;
+use std::{iter, mem};
 
 use loggap_core::goal::{ANY, ANY_TAG, OpKind};
 use loggap_core::trace::{ANY_PEER, Envelope};
@@ -67,6 +67,7 @@ pub(super) fn build(
         Scaling::Copies(_) | Scaling::Ranks(_) => 0,
     };
     let sizes = rule.sizes(&traces, &all, ranks)?;
+    let sizes = sizes.into_iter().chain(iter::repeat(Vec::new()));
     for ((rank, traced), sizes) in (0..).zip(&mut all).zip(sizes) {
         resize(traced, &sizes);
         let growth = growths.get(&mapping.ends(rank));

@@ -673,6 +673,34 @@ fn ranks_compute_what_their_place_does_scaled_by_the_fit() {
     assert_eq!(computed(&grown), expected.collect::<Vec<u64>>());
 }
 
+/// On a ring, too, computation before and inside of patterns is scaled.
+#[test]
+fn ranks_of_a_ring_compute_what_they_did_scaled_by_the_fit() {
+    let traced = |ranks: i32| {
+        let streams = each([1, ranks], |[_, rank], program| {
+            let part = 64_000_000 / u64::from(ranks.unsigned_abs());
+            for _ in 0..3 {
+                program.at += part;
+                let to = sent(envelope((rank + 1) % ranks, 1, 64));
+                let from = received(envelope((rank + ranks - 1) % ranks, 1, 64));
+                let both = [("Send", to), ("Recv", from)];
+                let [first, second] = if rank == 0 { [0, 1] } else { [1, 0] }.map(|at| &both[at]);
+                program.call(first.0, from_ref(&first.1));
+                program.at += part;
+                program.call(second.0, from_ref(&second.1));
+            }
+        });
+        converted(streams, |_| Vec::new())
+    };
+    let all = [traced(4), traced(8), traced(16)];
+    let grown = Extrapolation::new(&all, &Scaling::Ranks(64)).unwrap();
+    assert!(grown.growths().iter().all(|(_, growth)| (growth.factor - 0.25).abs() < 0.01));
+    for computed in computed(&grown) {
+        let expected = 6_000_000_000_f64;
+        assert!((computed as f64 / expected - 1.0).abs() < 0.02, "{computed}");
+    }
+}
+
 /// Each copy has the messages of the trace, and collective operations are among all.
 #[test]
 fn copies_have_their_messages_among_themselves_and_collectives_in_common() {
