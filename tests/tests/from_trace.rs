@@ -40,6 +40,9 @@ fn a_trace_is_simulated_with_and_without_a_file_between() {
     };
     let (plain, fast) = (compute(&[]), compute(&["--cpu-speed", "2"]));
     assert!(plain > 0.0 && (plain / fast - 2.0).abs() < 0.01, "{plain} {fast}");
+    // Reductions take the time of their bytes; what tracing took is no computation.
+    assert!(compute(&["--combine", "1000"]) > 1.001 * plain);
+    assert!(compute(&["--trace-overhead", "1000"]) < 0.999 * plain);
     // The last factor of a file counts for all further ranks.
     let speeds = tempfile::NamedTempFile::new().unwrap();
     let given = |text: &str| {
@@ -55,6 +58,42 @@ fn a_trace_is_simulated_with_and_without_a_file_between() {
     };
     assert!(said("0").contains("--cpu-speed 0: expected a factor above 0"), "{}", said("0"));
     assert!(said(&given("2\nfast\n")).contains("':2: expected a factor above 0"));
+}
+
+/// The README's question: each point of the sweep is the run with that latency, within its draws.
+#[test]
+fn a_trace_is_asked_for_twice_the_latency_on_more_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = |latency: &str| {
+        let path = folder.path().join(latency);
+        let text = format!(
+            r#"{{"schema_version":1,"ranges":[{{"first_bytes":1,"last_bytes":1000000,
+            "latency_s":{latency}e-6,"latency_s_lo":1e-6,"latency_s_hi":{latency}.5e-6,
+            "send_overhead_s":1e-6,"send_overhead_per_byte_s":0,"recv_overhead_s":1e-6,
+            "recv_overhead_per_byte_s":0,"gap_s":1e-6,"gap_per_byte_s":1e-9}}]}}"#
+        );
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let picture = folder.path().join("latency.svg");
+    let picture = picture.to_str().unwrap();
+    let [one, two] = ["2", "4"].map(profile);
+    let simulated = |profile: &str, more: &[&str]| {
+        let all = ["simulate", "--trace", TRACED, "--extrapolate", "128", "--profile", profile];
+        document(&[&all[..], more, &["-J"]].concat())
+    };
+    let more = ["--sweep", "L=1x:2x:3", "--monte-carlo", "40", "--sweep-plot", picture];
+    let asked = simulated(&one, &more);
+    let number = |at: usize, key: &str| asked["sweep"]["points"][at][key].as_u64().unwrap();
+    assert_eq!(
+        (asked["ranks"].as_u64(), number(0, "makespan_ps")),
+        (Some(256), { simulated(&one, &[])["makespan_ps"].as_u64().unwrap() })
+    );
+    let twice = simulated(&two, &[])["makespan_ps"].as_u64().unwrap();
+    assert_eq!(number(2, "makespan_ps"), twice);
+    assert!(number(2, "p05_ps") < twice && twice < number(2, "p95_ps"), "{asked}");
+    assert!(number(0, "makespan_ps") < twice);
+    assert!(fs::read_to_string(picture).unwrap().contains("</svg>"));
 }
 
 #[test]

@@ -347,6 +347,21 @@ fn a_thread_has_a_processor_and_a_chain_of_its_own() {
 }
 
 #[test]
+fn a_thread_that_begins_later_begins_behind_the_first() {
+    let first = Stream::new().call("Recv", 100, 1_000, &[received(envelope(1, 1, 8))]).end(5_000);
+    let second = Stream { names: Vec::new(), parts: Vec::new() };
+    let second = second.call("Send", 1_500, 1_600, &[sent(envelope(1, 2, 8))]);
+    let other = vec![Stream::new().end(0)];
+    let input = traced(&[vec![first, second], other], &[]);
+    let lines = first_rank(&Conversion::new(input, Options::default()));
+    let at = |what: &str| lines.iter().position(|line| line.contains(what)).unwrap();
+    let label = |line: &str| line.split(':').next().unwrap().to_owned();
+    let receive = label(&lines[at("recv 8b")]);
+    let calc = label(&lines[at("calc 500 cpu 2")]);
+    assert!(lines.contains(&format!("{calc} requires {receive}")), "{lines:?}");
+}
+
+#[test]
 fn the_time_of_the_tracer_is_no_computation() {
     let stream = Stream::new()
         .call("Barrier", 1_000, 2_000, &[all(0, 0, None)])

@@ -361,6 +361,41 @@ fn estimate(times: impl Iterator<Item = Picos>) -> Estimate<Picos> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::application::Run;
+    use loggap_core::sim::Settings;
+
+    /// The parts of a difference add up to it, with their signs.
+    #[test]
+    fn a_difference_is_split_into_its_parts() {
+        let run = |ends: [u64; 2], collective: u64| {
+            let [compute, time] = ends.map(Picos);
+            let mpi = time.since(compute);
+            let busy = Picos(0);
+            let ranks = vec![RankTime { compute, mpi, collective: Picos(collective), busy }];
+            Run { time, ranks }
+        };
+        let predicted = Prediction { run: run([600, 1_300], 500), ..Prediction::default() };
+        let runs = Runs {
+            plain: vec![run([0, 1_000], 0); 6],
+            traced: [640, 660, 650].map(|compute| run([compute, 1_050], 100)).into(),
+            predicted: vec![predicted; 6],
+            uncertainty: 0.0,
+            last: std::path::PathBuf::new(),
+            warnings: Vec::new(),
+            settings: Settings::default(),
+            eager_limit: None,
+        };
+        let found = Causes::new(&runs, &by_rank(&runs), Picos(1_050), Picos(1_000));
+        let near =
+            |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{found:?}");
+        near(found.tracing, 0.05);
+        near(found.compute, -0.05);
+        near(found.collectives, 0.4);
+        near(found.waiting, -0.1);
+        near(found.noise, 0.01);
+        let parts = found.tracing + found.compute + found.collectives + found.waiting;
+        near(parts, relative(Picos(1_300), Picos(1_000)));
+    }
 
     #[test]
     fn independent_sources_of_uncertainty_add_up_by_squares() {
