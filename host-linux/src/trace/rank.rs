@@ -1,10 +1,12 @@
 //! The file of a rank: its blocks, communicators, and records.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use loggap_core::trace::{
     BlockHeader, DEFINITIONS, Decoder, Direction, FileHeader, ParseError, ParseErrorKind, Part,
@@ -84,13 +86,18 @@ impl Communicator {
     }
 }
 
+/// Most kinds of calls of a rank; MPI has about 450.
+const NAMES: usize = 1_024;
+
 /// Trace of a rank.
 pub struct RankTrace {
     path: PathBuf,
     bytes: Box<dyn Deref<Target = [u8]> + Send + Sync>,
     header: FileHeader,
-    /// Blocks of calls: header, and where their parts begin.
+    /// Blocks of calls: header, and where what is stored of them begins.
     blocks: Vec<(BlockHeader, usize)>,
+    /// Names of calls that records were read of, until the first empty place.
+    names: [OnceLock<Box<str>>; NAMES],
     communicators: HashMap<u32, Communicator>,
     /// Bytes at the end that are no whole block.
     cut: usize,
@@ -131,8 +138,15 @@ impl RankTrace {
 
     /// A rank without records.
     pub(super) fn empty(path: PathBuf, header: FileHeader) -> Self {
-        let (blocks, communicators) = (Vec::new(), HashMap::new());
-        Self { path, bytes: Box::new(Vec::new()), header, blocks, communicators, cut: 0 }
+        Self {
+            path,
+            bytes: Box::new(Vec::new()),
+            header,
+            blocks: Vec::new(),
+            names: [const { OnceLock::new() }; NAMES],
+            communicators: HashMap::new(),
+            cut: 0,
+        }
     }
 
     /// Reads the file of a rank, whose content is `bytes`: the headers of its blocks, and the
@@ -147,25 +161,35 @@ impl RankTrace {
     ) -> Result<Self, TraceError> {
         let failed = |error| TraceError::Parse { path: path.clone(), record: 0, error };
         let header = FileHeader::parse(&bytes).map_err(failed)?;
-        let (mut blocks, mut communicators) = (Vec::new(), HashMap::new());
+        let mut new = Self::empty(path.clone(), header);
         let mut at = FileHeader::LEN.min(bytes.len());
         // A program that was killed leaves a part of a block.
         while let Ok(block) = BlockHeader::parse(bytes.get(at..).unwrap_or_default()) {
             let start = at + BlockHeader::LEN;
-            let end = start.saturating_add(usize::try_from(block.length).unwrap_or(usize::MAX));
-            let Some(parts) = bytes.get(start..end) else { break };
-            if !block.fits(parts) {
+            let end = start.saturating_add(usize::try_from(block.stored).unwrap_or(usize::MAX));
+            let Some(stored) = bytes.get(start..end) else { break };
+            if !block.fits(stored) {
                 break;
             }
             at = end;
             if block.thread == DEFINITIONS {
-                define(parts, &mut communicators).map_err(failed)?;
+                let parts = parts(&block, stored).map_err(failed)?;
+                define(&parts, &mut new.communicators).map_err(failed)?;
             } else {
-                blocks.push((block, start));
+                new.blocks.push((block, start));
             }
         }
-        let cut = bytes.len().saturating_sub(at);
-        Ok(Self { path, bytes: Box::new(bytes), header, blocks, communicators, cut })
+        new.cut = bytes.len().saturating_sub(at);
+        new.bytes = Box::new(bytes);
+        Ok(new)
+    }
+
+    /// `name` with the life of the trace; `None` if there are too many.
+    fn keep(&self, name: &str) -> Option<&str> {
+        self.names
+            .iter()
+            .map(|place| &**place.get_or_init(|| name.into()))
+            .find(|&kept| kept == name)
     }
 
     /// Path of the file.
@@ -207,6 +231,19 @@ impl RankTrace {
         threads.dedup();
         let threads = (0..).zip(threads);
         Records { threads: threads.map(|(at, thread)| Thread::new(self, at, thread)).collect() }
+    }
+}
+
+/// Parts of a block of which this is stored.
+fn parts<'a>(block: &BlockHeader, stored: &'a [u8]) -> Result<Cow<'a, [u8]>, ParseError> {
+    if !block.is_compressed() {
+        return Ok(stored.into());
+    }
+    // The header was refused if this is much.
+    let mut parts = vec![0; block.length as usize];
+    match lz4_flex::block::decompress_into(stored, &mut parts) {
+        Ok(length) if length == parts.len() => Ok(parts.into()),
+        _ => Err(ParseError { at: 0, kind: ParseErrorKind::Value("compressed data") }),
     }
 }
 
@@ -269,7 +306,7 @@ struct Thread<'t> {
     thread: u32,
     /// Number of the next block.
     block: usize,
-    decoder: Decoder<'t>,
+    decoder: Decoder<Cow<'t, [u8]>>,
     names: Vec<&'t str>,
     /// First part of the next record.
     pending: Option<Part<'t>>,
@@ -284,7 +321,7 @@ impl<'t> Thread<'t> {
             number,
             thread,
             block: 0,
-            decoder: Decoder::new(&[], 0),
+            decoder: Decoder::over(Cow::default(), 0),
             names: Vec::new(),
             pending: None,
             next: None,
@@ -307,7 +344,9 @@ impl<'t> Thread<'t> {
 
     /// The next part of this block that is no name.
     fn part(&mut self) -> Result<Option<Part<'t>>, ParseError> {
-        while let Some(part) = self.pending.take().map(Ok).or_else(|| self.decoder.next()) {
+        let rank = self.rank;
+        let mut next = || self.decoder.part(|name| rank.keep(name));
+        while let Some(part) = self.pending.take().map(Ok).or_else(&mut next) {
             match part? {
                 Part::Name(name) => self.names.push(name),
                 part => return Ok(Some(part)),
@@ -325,8 +364,8 @@ impl<'t> Thread<'t> {
             let next = blocks.into_iter().find(|(_, (block, _))| block.thread == self.thread);
             let Some((number, (block, start))) = next else { return Ok(None) };
             self.block = number + 1;
-            let parts = self.rank.bytes.get(*start..start + block.length as usize);
-            self.decoder = Decoder::new(parts.unwrap_or_default(), block.base);
+            let stored = self.rank.bytes.get(*start..start + block.stored as usize);
+            self.decoder = Decoder::over(parts(block, stored.unwrap_or_default())?, block.base);
             self.names.clear();
         };
         let Part::Call { name, enter, leave } = first else { return Err(self.wrong("record")) };

@@ -59,7 +59,10 @@ pub fn trace(data: &[u8]) {
     let block = |thread| [&BlockHeader::of(thread, 9, data).emit(), data].concat();
     let blocks = [&header[..], &block(DEFINITIONS), &block(0), &block(1)].concat();
     let calls = [&header[..], &block(0), &block(1)].concat();
-    for file in [data.to_vec(), blocks, calls] {
+    // What any bytes are taken for that are said to be compressed.
+    let length = 4 * data.len() as u32;
+    let compressed = [&BlockHeader::compressed(0, 9, length, data).emit(), data].concat();
+    for file in [data.to_vec(), blocks, calls, [&header[..], &compressed].concat()] {
         if let Ok(rank) = RankTrace::parse("0.trace".into(), file) {
             let errors = rank.records().filter(Result::is_err).count();
             assert!(errors <= 2, "a thread has records behind an error");
