@@ -1,12 +1,14 @@
 //! The file of a rank: its blocks, communicators, and records.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::fmt;
 use std::fs::File;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::vec;
 
 use loggap_core::trace::{
     BlockHeader, DEFINITIONS, Decoder, Direction, FileHeader, ParseError, ParseErrorKind, Part,
@@ -198,6 +200,12 @@ impl RankTrace {
         &self.path
     }
 
+    /// True if its file could not be opened.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// Run and rank.
     #[must_use]
     pub const fn header(&self) -> FileHeader {
@@ -226,11 +234,12 @@ impl RankTrace {
     /// Records of all threads in order of their ends.
     #[must_use]
     pub fn records(&self) -> Records<'_> {
-        let mut threads: Vec<u32> = self.blocks.iter().map(|(block, _)| block.thread).collect();
-        threads.sort_unstable();
-        threads.dedup();
-        let threads = (0..).zip(threads);
-        Records { threads: threads.map(|(at, thread)| Thread::new(self, at, thread)).collect() }
+        let mut blocks: Vec<_> = self.blocks.iter().collect();
+        blocks.sort_by_key(|(block, _)| block.thread);
+        let threads = (0..).zip(blocks.chunk_by(|(one, _), (other, _)| one.thread == other.thread));
+        let threads: Vec<_> = threads.map(|(at, blocks)| Thread::new(self, at, blocks)).collect();
+        let next = threads.iter().enumerate().filter_map(|(at, thread)| Some((thread.end()?, at)));
+        Records { next: next.map(Reverse).collect(), threads }
     }
 }
 
@@ -277,21 +286,20 @@ fn define(parts: &[u8], known: &mut HashMap<u32, Communicator>) -> Result<(), Pa
 #[derive(Debug)]
 pub struct Records<'t> {
     threads: Vec<Thread<'t>>,
+    /// Ends of the threads' next records.
+    next: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl<'t> Iterator for Records<'t> {
     type Item = Result<Record<'t>, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let end = |thread: &&mut Thread<'_>| match &thread.next {
-            Some(Ok(record)) => record.leave,
-            Some(Err(_)) => 0,
-            None => u64::MAX,
-        };
-        let first = self.threads.iter_mut().min_by_key(end)?;
+        let Reverse((_, at)) = self.next.pop()?;
+        let first = self.threads.get_mut(at)?;
         let record = first.next.take();
         if record.as_ref().is_some_and(Result::is_ok) {
             first.next = first.read();
+            self.next.extend(first.end().map(|end| Reverse((end, at))));
         }
         record
     }
@@ -301,11 +309,10 @@ impl<'t> Iterator for Records<'t> {
 #[derive(Debug)]
 struct Thread<'t> {
     rank: &'t RankTrace,
-    /// Number among the threads of the rank, and in the file.
+    /// Number among the threads of the rank.
     number: u32,
-    thread: u32,
-    /// Number of the next block.
-    block: usize,
+    /// Blocks that were not begun.
+    blocks: vec::IntoIter<&'t (BlockHeader, usize)>,
     decoder: Decoder<Cow<'t, [u8]>>,
     names: Vec<&'t str>,
     /// First part of the next record.
@@ -315,12 +322,11 @@ struct Thread<'t> {
 }
 
 impl<'t> Thread<'t> {
-    fn new(rank: &'t RankTrace, number: u32, thread: u32) -> Self {
+    fn new(rank: &'t RankTrace, number: u32, blocks: &[&'t (BlockHeader, usize)]) -> Self {
         let mut new = Self {
             rank,
             number,
-            thread,
-            block: 0,
+            blocks: blocks.to_vec().into_iter(),
             decoder: Decoder::over(Cow::default(), 0),
             names: Vec::new(),
             pending: None,
@@ -329,6 +335,11 @@ impl<'t> Thread<'t> {
         };
         new.next = new.read();
         new
+    }
+
+    /// End of the next record; an error comes first.
+    fn end(&self) -> Option<u64> {
+        self.next.as_ref().map(|next| next.as_ref().map_or(0, |record| record.leave))
     }
 
     /// The next record.
@@ -360,10 +371,7 @@ impl<'t> Thread<'t> {
             if let Some(part) = self.part()? {
                 break part;
             }
-            let blocks = self.rank.blocks.iter().enumerate().skip(self.block);
-            let next = blocks.into_iter().find(|(_, (block, _))| block.thread == self.thread);
-            let Some((number, (block, start))) = next else { return Ok(None) };
-            self.block = number + 1;
+            let Some((block, start)) = self.blocks.next() else { return Ok(None) };
             let stored = self.rank.bytes.get(*start..start + block.stored as usize);
             self.decoder = Decoder::over(parts(block, stored.unwrap_or_default())?, block.base);
             self.names.clear();

@@ -107,7 +107,8 @@ struct Tests {
 /// Records of a thread that are not written yet.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    thread: u32,
+    /// Number of the thread in the file.
+    pub(crate) thread: u32,
     /// Room for the parts of the block under way.
     block: Vec<u8>,
     used: usize,
@@ -134,9 +135,9 @@ pub(crate) const ON: Call = crate::pseudo(2, "(on)");
 const PSEUDO: u32 = 3;
 
 impl Stream {
-    pub(crate) fn new(thread: usize) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            thread: u32::try_from(thread).unwrap_or(DEFINITIONS - 1),
+            thread: 0,
             block: vec![0; FULL + 16 * MAX_PART],
             used: 0,
             base: 0,
@@ -258,11 +259,17 @@ impl Stream {
             return;
         }
         // A loop of tests ends here, too: its records would be older than those of the next block.
+        let [enter, leave] = self.flush(base, file);
+        self.begin(&FLUSH, enter, leave, 0);
+    }
+
+    /// Writes all records, and returns when that began and ended.
+    pub(crate) fn flush(&mut self, base: u64, file: &mut TraceFile) -> [u64; 2] {
         let enter = clock() - base;
         self.write(file);
         let leave = clock() - base;
         self.flushed += leave.saturating_sub(enter);
-        self.begin(&FLUSH, enter, leave, 0);
+        [enter, leave]
     }
 
     /// Writes all records.
@@ -294,7 +301,7 @@ mod tests {
 
     /// Record of a loop: number of calls, time inside them and computing between.
     fn folded(tests: &[(&Call, u64, u64)]) -> (Vec<(String, u64)>, [u64; 2]) {
-        let mut stream = Stream::new(0);
+        let mut stream = Stream::new();
         tests.iter().for_each(|(call, enter, leave)| stream.test(call, *enter, *leave));
         stream.end_tests();
         assert_eq!(stream.records, 1);
