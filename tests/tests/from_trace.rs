@@ -304,4 +304,14 @@ fn what_makes_a_trace_a_bad_basis_is_told() {
     let refused = report["refused"].as_array().unwrap();
     let left_out = refused.iter().find(|line| line["call"] == "(message)").unwrap();
     assert!(left_out["calls"].as_u64().unwrap() >= 6, "{report}");
+    // Nothing of either rank: no file, or nothing behind a header.
+    let zero = folder.path().join("longer/0.trace");
+    let header = fs::read(&zero).unwrap()[..32].to_vec();
+    fs::write(&zero, header).unwrap();
+    for command in [&["goal", "from-trace"][..], &["simulate", "--trace"]] {
+        let ended = loggap().args(command).args([&longer, "--lenient"]).ends(1);
+        let told = "longer' has no records of any rank: cannot read '";
+        assert!(ended.stderr.contains(told), "{}", ended.stderr);
+        assert_eq!(ended.stdout, "");
+    }
 }
