@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::fmt;
 use std::fs::File;
+use std::iter;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::vec;
 
 use loggap_core::trace::{
     BlockHeader, DEFINITIONS, Decoder, Direction, FileHeader, ParseError, ParseErrorKind, Part,
@@ -88,8 +88,25 @@ impl Communicator {
     }
 }
 
-/// Most kinds of calls of a rank; MPI has about 450.
-const NAMES: usize = 1_024;
+/// Names of calls, each once.
+#[derive(Debug, Default)]
+struct Names {
+    /// Until the first empty place.
+    here: [OnceLock<Box<str>>; 16],
+    more: OnceLock<Box<Self>>,
+}
+
+impl Names {
+    /// Most of them are 1,024 names; MPI has about 450.
+    const MOST: usize = 64;
+
+    /// `name` with the life of these; `None` if there are too many.
+    fn keep(&self, name: &str) -> Option<&str> {
+        let all = iter::successors(Some(self), |names| Some(names.more.get_or_init(Box::default)));
+        let places = all.take(Self::MOST).flat_map(|names| &names.here);
+        places.map(|place| &**place.get_or_init(|| name.into())).find(|&kept| kept == name)
+    }
+}
 
 /// Trace of a rank.
 pub struct RankTrace {
@@ -98,8 +115,8 @@ pub struct RankTrace {
     header: FileHeader,
     /// Blocks of calls: header, and where what is stored of them begins.
     blocks: Vec<(BlockHeader, usize)>,
-    /// Names of calls that records were read of, until the first empty place.
-    names: [OnceLock<Box<str>>; NAMES],
+    /// Names of the calls that were read so far.
+    names: Names,
     communicators: HashMap<u32, Communicator>,
     /// Bytes at the end that are no whole block.
     cut: usize,
@@ -145,7 +162,7 @@ impl RankTrace {
             bytes: Box::new(Vec::new()),
             header,
             blocks: Vec::new(),
-            names: [const { OnceLock::new() }; NAMES],
+            names: Names::default(),
             communicators: HashMap::new(),
             cut: 0,
         }
@@ -184,14 +201,6 @@ impl RankTrace {
         new.cut = bytes.len().saturating_sub(at);
         new.bytes = Box::new(bytes);
         Ok(new)
-    }
-
-    /// `name` with the life of the trace; `None` if there are too many.
-    fn keep(&self, name: &str) -> Option<&str> {
-        self.names
-            .iter()
-            .map(|place| &**place.get_or_init(|| name.into()))
-            .find(|&kept| kept == name)
     }
 
     /// Path of the file.
@@ -311,8 +320,8 @@ struct Thread<'t> {
     rank: &'t RankTrace,
     /// Number among the threads of the rank.
     number: u32,
-    /// Blocks that were not begun.
-    blocks: vec::IntoIter<&'t (BlockHeader, usize)>,
+    /// Blocks that were not begun, the next one last.
+    blocks: Vec<&'t (BlockHeader, usize)>,
     decoder: Decoder<Cow<'t, [u8]>>,
     names: Vec<&'t str>,
     /// First part of the next record.
@@ -326,7 +335,7 @@ impl<'t> Thread<'t> {
         let mut new = Self {
             rank,
             number,
-            blocks: blocks.to_vec().into_iter(),
+            blocks: blocks.iter().rev().copied().collect(),
             decoder: Decoder::over(Cow::default(), 0),
             names: Vec::new(),
             pending: None,
@@ -355,8 +364,8 @@ impl<'t> Thread<'t> {
 
     /// The next part of this block that is no name.
     fn part(&mut self) -> Result<Option<Part<'t>>, ParseError> {
-        let rank = self.rank;
-        let mut next = || self.decoder.part(|name| rank.keep(name));
+        let names = &self.rank.names;
+        let mut next = || self.decoder.part(|name| names.keep(name));
         while let Some(part) = self.pending.take().map(Ok).or_else(&mut next) {
             match part? {
                 Part::Name(name) => self.names.push(name),
@@ -371,7 +380,7 @@ impl<'t> Thread<'t> {
             if let Some(part) = self.part()? {
                 break part;
             }
-            let Some((block, start)) = self.blocks.next() else { return Ok(None) };
+            let Some((block, start)) = self.blocks.pop() else { return Ok(None) };
             let stored = self.rank.bytes.get(*start..start + block.stored as usize);
             self.decoder = Decoder::over(parts(block, stored.unwrap_or_default())?, block.base);
             self.names.clear();
