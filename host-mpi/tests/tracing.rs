@@ -302,8 +302,8 @@ fn programs_in_fortran_are_seen_in_both_interfaces() {
 fn threads_have_streams_and_their_messages_match() {
     let program = Program::compiled("threads.c", &["-pthread"]).unwrap();
     let (trace, summary) = program.whole_trace(2);
-    assert_eq!(summary.messages, 8_000);
-    assert!(summary.by_rank.iter().all(|rank| rank.threads == 2));
+    assert_eq!(summary.messages, 8_000 + 2_000);
+    assert!(summary.by_rank.iter().all(|rank| rank.threads == 1_002));
     for rank in trace.ranks() {
         let all: Vec<_> = rank.records().map(Result::unwrap).collect();
         assert!(all.is_sorted_by_key(|record| record.leave));
@@ -312,6 +312,10 @@ fn threads_have_streams_and_their_messages_match() {
             of.count()
         };
         assert_eq!([sends(0), sends(1)], [2_000; 2]);
+        let brief = all.iter().filter(|one| one.call == "Sendrecv").map(|one| one.thread);
+        let mut brief: Vec<_> = brief.collect();
+        brief.sort_unstable();
+        assert!(brief.into_iter().eq(2..1_002));
     }
 }
 
@@ -393,7 +397,7 @@ fn a_full_disk_ends_the_trace_and_not_the_program() {
     let program = Program::compiled("ending.c", &[]).unwrap();
     fs::create_dir(program.directory()).unwrap();
     let script = format!(
-        "mount -t tmpfs -o size=100k none '{0}' && exec {1} trace -o '{0}' -- '{2}' none; \
+        "mount -t tmpfs -o size=60k none '{0}' && exec {1} trace -o '{0}' -- '{2}' none; \
          status=$?; cp -r '{0}' '{0}.kept'; exit $status",
         program.directory().display(),
         common::binary(),

@@ -386,3 +386,18 @@ fn what_makes_a_trace_a_bad_basis_is_told() {
     let left_out = refused.iter().find(|line| line["call"] == "(message)").unwrap();
     assert!(left_out["calls"].as_u64().unwrap() >= 6, "{report}");
 }
+
+/// One rank's file is lost, and the other one has nothing behind its header.
+#[test]
+fn a_trace_without_a_record_is_no_schedule_of_a_lenient_conversion_either() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(Path::new(TRACED).join("trace.json"), folder.path().join("trace.json")).unwrap();
+    let header = fs::read(Path::new(TRACED).join("0.trace")).unwrap()[..32].to_vec();
+    fs::write(folder.path().join("0.trace"), header).unwrap();
+    for command in [&["goal", "from-trace"][..], &["simulate", "--trace"]] {
+        let ended = loggap().args(command).arg(folder.path()).arg("--lenient").ends(1);
+        let told = "' has no records of any rank: cannot read '";
+        assert!(ended.stderr.contains(told), "{}", ended.stderr);
+        assert_eq!(ended.stdout, "");
+    }
+}

@@ -121,6 +121,8 @@ fn check_finds_what_a_lost_rank_and_a_cut_file_leave() {
     assert!(!ended.stderr.contains("loggap-mpi trace -o"), "{}", ended.stderr);
     let ended = loggap().args(["trace", "check"]).arg(folder.path()).ends(1);
     assert!(ended.stdout.contains("rank 1 sent 1 messages with tag 4 to rank 0"));
+    assert!(ended.stdout.contains("incomplete: rank 0: its file is lost"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("MPI_Finalize"), "{}", ended.stdout);
     fs::remove_file(folder.path().join("trace.json")).unwrap();
     let ended = loggap().args(["trace", "info"]).arg(folder.path()).ends(2);
     assert!(ended.stderr.contains("loggap-mpi trace -o DIR writes it"), "{}", ended.stderr);

@@ -281,45 +281,67 @@ fn mask(bits: [bool; 4]) -> u8 {
     bits.iter().rev().fold(0, |mask, bit| mask << 1 | u8::from(*bit))
 }
 
-/// Reader of the parts of a block; after an error it ends.
+/// Reader of the parts of a block, lent or owned; after an error it ends.
 #[derive(Clone, Debug)]
-pub struct Decoder<'a> {
-    input: Input<'a>,
+pub struct Decoder<B> {
+    parts: B,
+    at: usize,
     last: Last,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> Decoder<&'a [u8]> {
     /// Decoder of the parts of a block whose times are counted from `base`.
     #[must_use]
     pub fn new(parts: &'a [u8], base: u64) -> Self {
-        let last = Last { time: base, ..Last::default() };
-        Self { input: Input { bytes: parts, at: 0 }, last }
+        Self::over(parts, base)
+    }
+}
+
+impl<B: AsRef<[u8]>> Decoder<B> {
+    /// As [`Decoder::new`], of parts that it may own.
+    #[must_use]
+    pub fn over(parts: B, base: u64) -> Self {
+        Self { parts, at: 0, last: Last { time: base, ..Last::default() } }
     }
 
     /// Byte offset of the next part.
     #[must_use]
     pub const fn offset(&self) -> usize {
-        self.input.at
+        self.at
+    }
+
+    /// The next part. A name is what `keep` makes of it; `None` is an error.
+    pub fn part<'n>(
+        &mut self,
+        keep: impl FnOnce(&str) -> Option<&'n str>,
+    ) -> Option<Result<Part<'n>, ParseError>> {
+        next(self.parts.as_ref(), &mut self.at, &mut self.last, keep)
     }
 }
 
-impl<'a> Iterator for Decoder<'a> {
+impl<'a> Iterator for Decoder<&'a [u8]> {
     type Item = Result<Part<'a>, ParseError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let input = &mut self.input;
-        if input.at >= input.bytes.len() {
-            return None;
-        }
-        let part = input.part(&mut self.last).map_err(|kind| ParseError { at: input.at, kind });
-        if part.is_err() {
-            input.at = input.bytes.len();
-        }
-        Some(part)
+        next(self.parts, &mut self.at, &mut self.last, Some)
     }
 }
 
-#[derive(Clone, Debug)]
+fn next<'a, 'n>(
+    bytes: &'a [u8],
+    at: &mut usize,
+    last: &mut Last,
+    keep: impl FnOnce(&'a str) -> Option<&'n str>,
+) -> Option<Result<Part<'n>, ParseError>> {
+    if *at >= bytes.len() {
+        return None;
+    }
+    let mut input = Input { bytes, at: *at };
+    let part = input.part(last, keep).map_err(|kind| ParseError { at: input.at, kind });
+    *at = if part.is_err() { bytes.len() } else { input.at };
+    Some(part)
+}
+
 struct Input<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -328,13 +350,17 @@ struct Input<'a> {
 type Read<T> = Result<T, ParseErrorKind>;
 
 impl<'a> Input<'a> {
-    fn part(&mut self, last: &mut Last) -> Read<Part<'a>> {
+    fn part<'n>(
+        &mut self,
+        last: &mut Last,
+        keep: impl FnOnce(&'a str) -> Option<&'n str>,
+    ) -> Read<Part<'n>> {
         let first = self.byte()?;
         let flags = first >> 4;
         let flag = |bit: u8| flags & bit != 0;
         let direction = if flag(1) { Direction::Receive } else { Direction::Send };
         Ok(match first & 15 {
-            kind::NAME => Part::Name(self.name()?),
+            kind::NAME => Part::Name(keep(self.name()?).ok_or(ParseErrorKind::Value("name"))?),
             kind::CALL => {
                 let name = self.small(flags)?;
                 let enter = last.time.wrapping_add(self.number()?);

@@ -14,7 +14,7 @@ mod coding;
 pub use coding::{Decoder, Encoder, MAX_PART};
 
 /// Version of the format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Thread number of blocks that hold definitions of communicators in place of calls.
 pub const DEFINITIONS: u32 = u32::MAX;
 /// Most bytes of a call's name.
@@ -230,8 +230,10 @@ pub struct FileHeader {
 pub struct BlockHeader {
     /// Number of the thread, from 0, or [`DEFINITIONS`].
     pub thread: u32,
-    /// Bytes of coded parts that follow.
+    /// Bytes of coded parts.
     pub length: u32,
+    /// Bytes that follow: the parts or, where they are fewer, a block of LZ4 that holds them.
+    pub stored: u32,
     /// Checksum of these.
     pub checksum: u32,
     /// Time that the first times of the block are counted from.
@@ -324,23 +326,37 @@ impl FileHeader {
 
 impl BlockHeader {
     /// Length in bytes.
-    pub const LEN: usize = 24;
+    pub const LEN: usize = 28;
+    /// Most bytes of parts that are compressed.
+    pub const MAX_COMPRESSED: usize = 1 << 20;
     const MAGIC: u32 = u32::from_le_bytes(*b"blk\n");
 
-    /// Header of a block of `parts`.
+    /// Header of a block of `parts` as they are.
     ///
     /// `parts` are shorter than 4 GiB.
     #[must_use]
     pub fn of(thread: u32, base: u64, parts: &[u8]) -> Self {
         let length = u32::try_from(parts.len()).unwrap_or(u32::MAX);
-        Self { thread, length, checksum: checksum(parts), base }
+        Self { thread, length, stored: length, checksum: checksum(parts), base }
+    }
+
+    /// Header of a block of `length` bytes of parts, stored compressed.
+    #[must_use]
+    pub fn compressed(thread: u32, base: u64, length: u32, stored: &[u8]) -> Self {
+        Self { length, ..Self::of(thread, base, stored) }
+    }
+
+    /// True if what is stored is compressed.
+    #[must_use]
+    pub const fn is_compressed(&self) -> bool {
+        self.stored < self.length
     }
 
     /// Bytes of the header.
     #[must_use]
     pub fn emit(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
-        let words = [Self::MAGIC, self.thread, self.length, self.checksum];
+        let words = [Self::MAGIC, self.thread, self.length, self.stored, self.checksum];
         let fields = words.into_iter().flat_map(u32::to_le_bytes).chain(self.base.to_le_bytes());
         bytes.iter_mut().zip(fields).for_each(|(place, byte)| *place = byte);
         bytes
@@ -353,21 +369,27 @@ impl BlockHeader {
     /// [`ParseError`].
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let error = |at, kind| Err(ParseError { at, kind });
-        let (Some(magic), Some(thread), Some(length), Some(checksum), Some(base)) =
-            (word(bytes, 0), word(bytes, 4), word(bytes, 8), word(bytes, 12), long(bytes, 16))
+        let field = |number: usize| word(bytes, 4 * number);
+        let (Some(magic), Some(thread), Some(length), Some(stored), Some(checksum), Some(base)) =
+            (field(0), field(1), field(2), field(3), field(4), long(bytes, 20))
         else {
             return error(bytes.len(), ParseErrorKind::Truncated);
         };
         if magic != Self::MAGIC {
             return error(0, ParseErrorKind::Magic);
         }
-        Ok(Self { thread, length, checksum, base })
+        let header = Self { thread, length, stored, checksum, base };
+        let is_long = length as usize > Self::MAX_COMPRESSED;
+        if stored > length || header.is_compressed() && is_long {
+            return error(8, ParseErrorKind::Value("length"));
+        }
+        Ok(header)
     }
 
-    /// True if `parts` are those that were written behind this header.
+    /// True if `stored` are the bytes that were written behind this header.
     #[must_use]
-    pub fn fits(&self, parts: &[u8]) -> bool {
-        parts.len() as u64 == u64::from(self.length) && checksum(parts) == self.checksum
+    pub fn fits(&self, stored: &[u8]) -> bool {
+        stored.len() as u64 == u64::from(self.stored) && checksum(stored) == self.checksum
     }
 }
 

@@ -85,10 +85,14 @@ quickcheck! {
         let bytes = encoded(&parts.0, base);
         let read: Vec<_> = Decoder::new(&bytes, base).map(Result::unwrap).collect();
         let header = BlockHeader::of(7, base, &bytes);
+        let half = bytes.len() / 2;
+        let compressed = BlockHeader::compressed(7, base, u32::try_from(2 * half).unwrap(), &bytes[..half]);
         let file = FileHeader { run: base, rank: 3, ranks: 4 };
         read == parts.0
             && BlockHeader::parse(&header.emit()) == Ok(header)
             && header.fits(&bytes)
+            && BlockHeader::parse(&compressed.emit()) == Ok(compressed)
+            && compressed.fits(&bytes[..half])
             && FileHeader::parse(&file.emit()) == Ok(file)
     }
 
@@ -127,6 +131,14 @@ fn what_is_cut_or_foreign_is_refused_with_its_place() {
     let mut newer = header;
     newer[16] = 9;
     assert_eq!(error(&newer), ParseError { at: 16, kind: ParseErrorKind::Version(9) });
+    for (length, stored, is_taken) in
+        [(1 << 20, 1, true), ((1 << 20) + 1, 1, false), (u32::MAX, u32::MAX, true), (3, 4, false)]
+    {
+        let block = BlockHeader { thread: 0, length, stored, checksum: 0, base: 0 };
+        let refused = ParseError { at: 8, kind: ParseErrorKind::Value("length") };
+        let expected = if is_taken { Ok(block) } else { Err(refused) };
+        assert_eq!(BlockHeader::parse(&block.emit()), expected);
+    }
     let bytes = encoded(&[Part::Call { name: 3, enter: 1, leave: 500 }], 0);
     let cut = Decoder::new(&bytes[..2], 0).next().unwrap().unwrap_err();
     assert_eq!(cut, ParseError { at: 2, kind: ParseErrorKind::Truncated });

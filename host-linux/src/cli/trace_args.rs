@@ -10,7 +10,7 @@ use crate::schedule::TraceSchedule;
 use crate::simulation::Source;
 use crate::terminal::{CliError, Console, NamedFiles};
 use crate::trace::Trace;
-use crate::trace::convert::{Algorithms, Conversion, Graph, Input, Options, Strictness};
+use crate::trace::convert::{Algorithms, Conversion, Graph, Input, OpenError, Options, Strictness};
 use crate::trace::extrapolate::{Extrapolation, Grid, Scaling};
 
 /// A traced program in place of another schedule.
@@ -257,7 +257,10 @@ impl ConversionArgs {
             },
             strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },
         };
-        let input = Input::open(paths, options.strictness).map_err(CliError::usage)?;
+        let input = Input::open(paths, options.strictness).map_err(|error| match error {
+            OpenError::Lost { .. } => CliError::failed(error),
+            _ => CliError::usage(error),
+        })?;
         Ok((input, options))
     }
 

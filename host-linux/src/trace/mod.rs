@@ -167,6 +167,35 @@ pub struct Description {
     pub clock_reads_s: f64,
 }
 
+impl Description {
+    /// Reads `trace.json`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong in it.
+    pub fn parse(text: &[u8]) -> Result<Self, String> {
+        /// What every version has.
+        #[derive(Deserialize)]
+        struct Any {
+            format: String,
+            schema_version: u32,
+        }
+        let any: Any = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        if any.format != "loggap-trace" || any.schema_version != 1 {
+            return Err(format!("format {} {}", any.format, any.schema_version));
+        }
+        let read: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let Self { ranks, hosts, processors, bases_ns, clocks_begin, clocks_end, .. } = &read;
+        let always = [hosts.len(), bases_ns.len(), clocks_begin.len()];
+        let perhaps = [processors.len(), clocks_end.len()].into_iter().filter(|length| *length > 0);
+        let mut lengths = always.into_iter().chain(perhaps);
+        if *ranks == 0 || lengths.any(|length| length != *ranks as usize) {
+            return Err("a list is not as long as there are ranks".to_owned());
+        }
+        Ok(read)
+    }
+}
+
 /// A trace.
 #[derive(Debug)]
 pub struct Trace {
@@ -196,7 +225,7 @@ impl Trace {
         let path = directory.join(DESCRIPTION);
         let text =
             fs::read(&path).map_err(|source| TraceError::Read { path: path.clone(), source })?;
-        let description = Self::describe(&text)
+        let description = Description::parse(&text)
             .map_err(|reason| TraceError::Description { path: path.clone(), reason })?;
         let run = u64::from_str_radix(&description.run, 16).unwrap_or_default();
         let mut missing = Vec::new();
@@ -226,30 +255,6 @@ impl Trace {
             }
         }
         Ok(Self { description, ranks, missing: Vec::new() })
-    }
-
-    /// Reads a description.
-    fn describe(text: &[u8]) -> Result<Description, String> {
-        /// What every version has.
-        #[derive(Deserialize)]
-        struct Any {
-            format: String,
-            schema_version: u32,
-        }
-        let any: Any = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        if any.format != "loggap-trace" || any.schema_version != 1 {
-            return Err(format!("format {} {}", any.format, any.schema_version));
-        }
-        let read: Description = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        let Description { ranks, hosts, processors, bases_ns, clocks_begin, clocks_end, .. } =
-            &read;
-        let always = [hosts.len(), bases_ns.len(), clocks_begin.len()];
-        let perhaps = [processors.len(), clocks_end.len()].into_iter().filter(|length| *length > 0);
-        let mut lengths = always.into_iter().chain(perhaps);
-        if *ranks == 0 || lengths.any(|length| length != *ranks as usize) {
-            return Err("a list is not as long as there are ranks".to_owned());
-        }
-        Ok(read)
     }
 
     /// Contents of `trace.json`.

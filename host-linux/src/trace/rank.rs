@@ -1,10 +1,14 @@
 //! The file of a rank: its blocks, communicators, and records.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::fmt;
 use std::fs::File;
+use std::iter;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use loggap_core::trace::{
     BlockHeader, DEFINITIONS, Decoder, Direction, FileHeader, ParseError, ParseErrorKind, Part,
@@ -84,13 +88,35 @@ impl Communicator {
     }
 }
 
+/// Names of calls, each once.
+#[derive(Debug, Default)]
+struct Names {
+    /// Until the first empty place.
+    here: [OnceLock<Box<str>>; 16],
+    more: OnceLock<Box<Self>>,
+}
+
+impl Names {
+    /// Most of them are 1,024 names; MPI has about 450.
+    const MOST: usize = 64;
+
+    /// `name` with the life of these; `None` if there are too many.
+    fn keep(&self, name: &str) -> Option<&str> {
+        let all = iter::successors(Some(self), |names| Some(names.more.get_or_init(Box::default)));
+        let places = all.take(Self::MOST).flat_map(|names| &names.here);
+        places.map(|place| &**place.get_or_init(|| name.into())).find(|&kept| kept == name)
+    }
+}
+
 /// Trace of a rank.
 pub struct RankTrace {
     path: PathBuf,
     bytes: Box<dyn Deref<Target = [u8]> + Send + Sync>,
     header: FileHeader,
-    /// Blocks of calls: header, and where their parts begin.
+    /// Blocks of calls: header, and where what is stored of them begins.
     blocks: Vec<(BlockHeader, usize)>,
+    /// Names of the calls that were read so far.
+    names: Names,
     communicators: HashMap<u32, Communicator>,
     /// Bytes at the end that are no whole block.
     cut: usize,
@@ -131,8 +157,15 @@ impl RankTrace {
 
     /// A rank without records.
     pub(super) fn empty(path: PathBuf, header: FileHeader) -> Self {
-        let (blocks, communicators) = (Vec::new(), HashMap::new());
-        Self { path, bytes: Box::new(Vec::new()), header, blocks, communicators, cut: 0 }
+        Self {
+            path,
+            bytes: Box::new(Vec::new()),
+            header,
+            blocks: Vec::new(),
+            names: Names::default(),
+            communicators: HashMap::new(),
+            cut: 0,
+        }
     }
 
     /// Reads the file of a rank, whose content is `bytes`: the headers of its blocks, and the
@@ -147,31 +180,39 @@ impl RankTrace {
     ) -> Result<Self, TraceError> {
         let failed = |error| TraceError::Parse { path: path.clone(), record: 0, error };
         let header = FileHeader::parse(&bytes).map_err(failed)?;
-        let (mut blocks, mut communicators) = (Vec::new(), HashMap::new());
+        let mut new = Self::empty(path.clone(), header);
         let mut at = FileHeader::LEN.min(bytes.len());
         // A program that was killed leaves a part of a block.
         while let Ok(block) = BlockHeader::parse(bytes.get(at..).unwrap_or_default()) {
             let start = at + BlockHeader::LEN;
-            let end = start.saturating_add(usize::try_from(block.length).unwrap_or(usize::MAX));
-            let Some(parts) = bytes.get(start..end) else { break };
-            if !block.fits(parts) {
+            let end = start.saturating_add(usize::try_from(block.stored).unwrap_or(usize::MAX));
+            let Some(stored) = bytes.get(start..end) else { break };
+            if !block.fits(stored) {
                 break;
             }
             at = end;
             if block.thread == DEFINITIONS {
-                define(parts, &mut communicators).map_err(failed)?;
+                let parts = parts(&block, stored).map_err(failed)?;
+                define(&parts, &mut new.communicators).map_err(failed)?;
             } else {
-                blocks.push((block, start));
+                new.blocks.push((block, start));
             }
         }
-        let cut = bytes.len().saturating_sub(at);
-        Ok(Self { path, bytes: Box::new(bytes), header, blocks, communicators, cut })
+        new.cut = bytes.len().saturating_sub(at);
+        new.bytes = Box::new(bytes);
+        Ok(new)
     }
 
     /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// True if its file could not be opened.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.bytes.is_empty()
     }
 
     /// Run and rank.
@@ -202,11 +243,25 @@ impl RankTrace {
     /// Records of all threads in order of their ends.
     #[must_use]
     pub fn records(&self) -> Records<'_> {
-        let mut threads: Vec<u32> = self.blocks.iter().map(|(block, _)| block.thread).collect();
-        threads.sort_unstable();
-        threads.dedup();
-        let threads = (0..).zip(threads);
-        Records { threads: threads.map(|(at, thread)| Thread::new(self, at, thread)).collect() }
+        let mut blocks: Vec<_> = self.blocks.iter().collect();
+        blocks.sort_by_key(|(block, _)| block.thread);
+        let threads = (0..).zip(blocks.chunk_by(|(one, _), (other, _)| one.thread == other.thread));
+        let threads: Vec<_> = threads.map(|(at, blocks)| Thread::new(self, at, blocks)).collect();
+        let next = threads.iter().enumerate().filter_map(|(at, thread)| Some((thread.end()?, at)));
+        Records { next: next.map(Reverse).collect(), threads }
+    }
+}
+
+/// Parts of a block of which this is stored.
+fn parts<'a>(block: &BlockHeader, stored: &'a [u8]) -> Result<Cow<'a, [u8]>, ParseError> {
+    if !block.is_compressed() {
+        return Ok(stored.into());
+    }
+    // The header was refused if this is much.
+    let mut parts = vec![0; block.length as usize];
+    match lz4_flex::block::decompress_into(stored, &mut parts) {
+        Ok(length) if length == parts.len() => Ok(parts.into()),
+        _ => Err(ParseError { at: 0, kind: ParseErrorKind::Value("compressed data") }),
     }
 }
 
@@ -240,21 +295,20 @@ fn define(parts: &[u8], known: &mut HashMap<u32, Communicator>) -> Result<(), Pa
 #[derive(Debug)]
 pub struct Records<'t> {
     threads: Vec<Thread<'t>>,
+    /// Ends of the threads' next records.
+    next: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl<'t> Iterator for Records<'t> {
     type Item = Result<Record<'t>, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let end = |thread: &&mut Thread<'_>| match &thread.next {
-            Some(Ok(record)) => record.leave,
-            Some(Err(_)) => 0,
-            None => u64::MAX,
-        };
-        let first = self.threads.iter_mut().min_by_key(end)?;
+        let Reverse((_, at)) = self.next.pop()?;
+        let first = self.threads.get_mut(at)?;
         let record = first.next.take();
         if record.as_ref().is_some_and(Result::is_ok) {
             first.next = first.read();
+            self.next.extend(first.end().map(|end| Reverse((end, at))));
         }
         record
     }
@@ -264,12 +318,11 @@ impl<'t> Iterator for Records<'t> {
 #[derive(Debug)]
 struct Thread<'t> {
     rank: &'t RankTrace,
-    /// Number among the threads of the rank, and in the file.
+    /// Number among the threads of the rank.
     number: u32,
-    thread: u32,
-    /// Number of the next block.
-    block: usize,
-    decoder: Decoder<'t>,
+    /// Blocks that were not begun, the next one last.
+    blocks: Vec<&'t (BlockHeader, usize)>,
+    decoder: Decoder<Cow<'t, [u8]>>,
     names: Vec<&'t str>,
     /// First part of the next record.
     pending: Option<Part<'t>>,
@@ -278,13 +331,12 @@ struct Thread<'t> {
 }
 
 impl<'t> Thread<'t> {
-    fn new(rank: &'t RankTrace, number: u32, thread: u32) -> Self {
+    fn new(rank: &'t RankTrace, number: u32, blocks: &[&'t (BlockHeader, usize)]) -> Self {
         let mut new = Self {
             rank,
             number,
-            thread,
-            block: 0,
-            decoder: Decoder::new(&[], 0),
+            blocks: blocks.iter().rev().copied().collect(),
+            decoder: Decoder::over(Cow::default(), 0),
             names: Vec::new(),
             pending: None,
             next: None,
@@ -292,6 +344,11 @@ impl<'t> Thread<'t> {
         };
         new.next = new.read();
         new
+    }
+
+    /// End of the next record; an error comes first.
+    fn end(&self) -> Option<u64> {
+        self.next.as_ref().map(|next| next.as_ref().map_or(0, |record| record.leave))
     }
 
     /// The next record.
@@ -307,7 +364,9 @@ impl<'t> Thread<'t> {
 
     /// The next part of this block that is no name.
     fn part(&mut self) -> Result<Option<Part<'t>>, ParseError> {
-        while let Some(part) = self.pending.take().map(Ok).or_else(|| self.decoder.next()) {
+        let names = &self.rank.names;
+        let mut next = || self.decoder.part(|name| names.keep(name));
+        while let Some(part) = self.pending.take().map(Ok).or_else(&mut next) {
             match part? {
                 Part::Name(name) => self.names.push(name),
                 part => return Ok(Some(part)),
@@ -321,12 +380,9 @@ impl<'t> Thread<'t> {
             if let Some(part) = self.part()? {
                 break part;
             }
-            let blocks = self.rank.blocks.iter().enumerate().skip(self.block);
-            let next = blocks.into_iter().find(|(_, (block, _))| block.thread == self.thread);
-            let Some((number, (block, start))) = next else { return Ok(None) };
-            self.block = number + 1;
-            let parts = self.rank.bytes.get(*start..start + block.length as usize);
-            self.decoder = Decoder::new(parts.unwrap_or_default(), block.base);
+            let Some((block, start)) = self.blocks.pop() else { return Ok(None) };
+            let stored = self.rank.bytes.get(*start..start + block.stored as usize);
+            self.decoder = Decoder::over(parts(block, stored.unwrap_or_default())?, block.base);
             self.names.clear();
         };
         let Part::Call { name, enter, leave } = first else { return Err(self.wrong("record")) };

@@ -46,6 +46,8 @@ pub struct RankSummary {
     pub messages: u64,
     /// True if the trace ends with `MPI_Finalize`.
     pub is_finished: bool,
+    /// True if its file could not be opened.
+    pub is_lost: bool,
     /// Bytes at the end of the file that are no whole block.
     pub cut_bytes: usize,
 }
@@ -132,6 +134,7 @@ impl Summary {
         let mut one = RankSummary {
             rank: rank.header().rank,
             host: host.to_owned(),
+            is_lost: rank.is_lost(),
             cut_bytes: rank.cut(),
             ..RankSummary::default()
         };

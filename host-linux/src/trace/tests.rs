@@ -174,6 +174,74 @@ fn a_file_is_read_to_its_last_whole_block_and_threads_are_merged() {
     }
 }
 
+/// Block of a thread that calls `Barrier` 1,000 times from `from` on, every 10 ns.
+fn barriers(from: u64) -> Vec<u8> {
+    let calls = (0..1_000).map(|at| call(0, from + 10 * at, from + 10 * at + 1));
+    block(0, &[Part::Name("Barrier")].into_iter().chain(calls).collect::<Vec<_>>())
+}
+
+/// The same block, compressed, whose header says that it has `length` bytes.
+fn compressed(block: &[u8], length: impl Fn(u32) -> u32) -> Vec<u8> {
+    let (header, parts) = block.split_at(BlockHeader::LEN);
+    let BlockHeader { thread, base, length: was, .. } = BlockHeader::parse(header).unwrap();
+    let stored = lz4_flex::block::compress(parts);
+    assert!(4 * stored.len() < parts.len());
+    let header = BlockHeader::compressed(thread, base, length(was), &stored).emit();
+    [&header[..], &stored].concat()
+}
+
+#[test]
+fn compressed_blocks_are_read_as_others_and_cut_ones_are_not() {
+    let raw = [barriers(5), barriers(20_000)];
+    let packed = raw.clone().map(|block| compressed(&block, |length| length));
+    let read = |blocks: &[Vec<u8>]| {
+        let rank = parsed(file(0, 1, blocks));
+        (rank.cut(), rank.records().map(|one| one.unwrap().enter).collect::<Vec<_>>())
+    };
+    let whole = read(&raw);
+    assert_eq!(whole.1.len(), 2_000);
+    assert_eq!(read(&packed), whole);
+    assert_eq!(read(&[packed[0].clone(), raw[1].clone()]), whole);
+    for at in 0..packed[1].len() {
+        let mut wrong = packed.clone();
+        wrong[1].truncate(at);
+        assert_eq!(read(&wrong), (at, whole.1[..1_000].to_vec()));
+        // The thread, the base and what the header need not say are not in the checksum.
+        if (12..20).contains(&at) || at >= BlockHeader::LEN {
+            wrong[1] = packed[1].clone();
+            wrong[1][at] ^= 1;
+            assert_eq!(read(&wrong), (packed[1].len(), whole.1[..1_000].to_vec()));
+        }
+    }
+}
+
+#[test]
+fn lengths_that_are_not_those_of_the_data_are_refused() {
+    let errors = |block| {
+        let rank = parsed(file(0, 1, &[block]));
+        let errors = rank.records().map(|one| one.unwrap_err().to_string()).collect::<Vec<_>>();
+        (rank.cut() > 0, errors)
+    };
+    let refused = "'0.trace': record 0: compressed data out of range at byte 0".to_owned();
+    for length in [|length| length - 1, |length| length + 1, |_| 1 << 20] {
+        assert_eq!(errors(compressed(&barriers(0), length)), (false, vec![refused.clone()]));
+    }
+    // More than is compressed, and less than is stored.
+    for length in [|_| (1 << 20) + 1, |_| u32::MAX, |_| 1] {
+        assert_eq!(errors(compressed(&barriers(0), length)), (true, Vec::new()));
+    }
+}
+
+#[test]
+fn more_names_than_mpi_has_are_refused() {
+    let names: Vec<_> = (0..1_025).map(|number| format!("Call{number}")).collect();
+    let parts: Vec<_> = names.iter().map(|name| Part::Name(name)).chain([call(0, 1, 2)]).collect();
+    let read = |parts: &[Part<'_>]| {
+        parsed(file(0, 1, &[block(0, parts)])).records().filter(Result::is_ok).count()
+    };
+    assert_eq!([read(&parts[1..]), read(&parts)], [1, 0]);
+}
+
 #[test]
 fn clocks_are_interpolated_between_begin_and_end() {
     let folder = written(&two_ranks());

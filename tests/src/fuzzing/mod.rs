@@ -14,6 +14,7 @@ mod responding;
 mod schedules;
 mod sessions;
 mod simulating;
+mod traces;
 
 pub use assessing::{fit, planner};
 pub use clocks::clocks;
@@ -24,16 +25,18 @@ pub use responding::responder_state;
 pub use schedules::{goal_native, goal_reference, goal_text};
 pub use sessions::{initiator, responder};
 pub use simulating::{overflow, simulator};
+pub use traces::extrapolation;
 
 /// A target: what one input is put through.
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is that of its seeds' folder and of its
 /// binary in `fuzz/`.
-pub const TARGETS: [(&str, Target); 21] = [
+pub const TARGETS: [(&str, Target); 22] = [
     ("argument", argument),
     ("clocks", clocks),
     ("conversion", conversion),
+    ("extrapolation", extrapolation),
     ("fit", fit),
     ("goal_native", goal_native),
     ("goal_reference", goal_reference),

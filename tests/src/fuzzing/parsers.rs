@@ -53,13 +53,18 @@ fn frame(data: &[u8]) {
     }
 }
 
-/// The file of a traced rank: as it is, and as the parts of blocks whose checksums are right.
+/// A file of a trace: that of a rank, as it is and as the parts of blocks whose checksums are right;
+/// `trace.json`; Open MPI's file of rules.
 pub fn trace(data: &[u8]) {
+    super::traces::texts(data);
     let header = FileHeader { run: 1, rank: 0, ranks: 1 }.emit();
     let block = |thread| [&BlockHeader::of(thread, 9, data).emit(), data].concat();
     let blocks = [&header[..], &block(DEFINITIONS), &block(0), &block(1)].concat();
     let calls = [&header[..], &block(0), &block(1)].concat();
-    for file in [data.to_vec(), blocks, calls] {
+    // What any bytes are taken for that are said to be compressed.
+    let length = 4 * data.len() as u32;
+    let compressed = [&BlockHeader::compressed(0, 9, length, data).emit(), data].concat();
+    for file in [data.to_vec(), blocks, calls, [&header[..], &compressed].concat()] {
         if let Ok(rank) = RankTrace::parse("0.trace".into(), file) {
             let errors = rank.records().filter(Result::is_err).count();
             assert!(errors <= 2, "a thread has records behind an error");
@@ -92,7 +97,7 @@ pub fn liballprof(data: &[u8]) {
 }
 
 /// Calls that a conversion treats in ways of their own.
-const CALLS: [&str; 40] = [
+pub(super) const CALLS: [&str; 40] = [
     "Init",
     "Finalize",
     "Send",
@@ -136,7 +141,7 @@ const CALLS: [&str; 40] = [
 ];
 
 /// Kinds of the first part of a record and of the others, as [`part`] numbers them.
-const KINDS: [[u8; 2]; 6] = [[0, 0], [1, 1], [2, 3], [4, 4], [5, 6], [7, 7]];
+pub(super) const KINDS: [[u8; 2]; 6] = [[0, 0], [1, 1], [2, 3], [4, 4], [5, 6], [7, 7]];
 
 /// Any records of the first of three ranks, converted as what they are and as what is there.
 pub fn conversion(data: &[u8]) {
@@ -185,7 +190,7 @@ pub fn conversion(data: &[u8]) {
     }
 }
 
-fn block(thread: u32, parts: &[Part<'_>]) -> Vec<u8> {
+pub(super) fn block(thread: u32, parts: &[Part<'_>]) -> Vec<u8> {
     let (mut encoder, mut all) = (Encoder::new(0), Vec::new());
     for part in parts {
         let mut bytes = [0; MAX_PART];
@@ -213,7 +218,7 @@ fn records(input: &mut Numbers<'_>) -> Vec<Part<'static>> {
 }
 
 /// A part of a record; wrong in its place for some calls.
-fn part(input: &mut Numbers<'_>, kind: u8) -> Part<'static> {
+pub(super) fn part(input: &mut Numbers<'_>, kind: u8) -> Part<'static> {
     let small = |input: &mut Numbers<'_>| i32::from(input.below(6)) - 3;
     let size = |input: &mut Numbers<'_>| u64::from(input.word()) >> input.below(32);
     let request = (input.below(4) > 0).then_some(u64::from(input.below(8)));

@@ -11,7 +11,7 @@ use crate::trace::{Summary, Unfinished, Unmatched};
 
 /// Find messages of which one end is missing, and operations that were never completed.
 ///
-/// Exits with 3 if there are any, and with 1 if a file is cut or a rank ended without MPI_Finalize:
+/// Exits with 3 if there are any, and with 1 if a file is lost or cut or a rank ended without MPI_Finalize:
 /// the records that are lost there may have the other ends.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  loggap trace check loggap-trace")]
@@ -39,6 +39,8 @@ struct Report {
     unfinished: usize,
     /// Ranks whose trace is not whole.
     incomplete: Vec<u32>,
+    /// Those of them whose files are lost.
+    lost: Vec<u32>,
     findings: Vec<Finding>,
 }
 
@@ -59,8 +61,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let findings = summary.unmatched_list.iter().map(unmatched);
     let findings = findings.chain(summary.unfinished_list.iter().map(unfinished));
-    let ranks = summary.by_rank.iter();
-    let incomplete = ranks.filter(|rank| !rank.is_finished || rank.cut_bytes > 0);
+    let ranks = || summary.by_rank.iter();
+    let incomplete = ranks().filter(|rank| !rank.is_finished || rank.cut_bytes > 0);
     let report = Report {
         ranks: summary.ranks,
         calls: summary.calls,
@@ -68,6 +70,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         unmatched: summary.unmatched,
         unfinished: summary.unfinished,
         incomplete: incomplete.map(|rank| rank.rank).collect(),
+        lost: ranks().filter(|rank| rank.is_lost).map(|rank| rank.rank).collect(),
         findings: findings.take(limit).collect(),
     };
     console.report(args.json, &report, |out| print(out, &report))?;
@@ -108,7 +111,11 @@ fn print(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         writeln!(out, "{}: {}", finding.kind, finding.message)?;
     }
     for rank in &report.incomplete {
-        writeln!(out, "incomplete: rank {rank}: its trace does not end with MPI_Finalize")?;
+        let why = match report.lost.contains(rank) {
+            true => "its file is lost, with all its records",
+            false => "its trace does not end with MPI_Finalize",
+        };
+        writeln!(out, "incomplete: rank {rank}: {why}")?;
     }
     writeln!(
         out,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::{open, unreadable};
 use crate::output::number;
 use crate::terminal::{CliError, Console, Exit};
-use crate::trace::{AlgorithmUse, Description, Summary};
+use crate::trace::{AlgorithmUse, Description, RankSummary, Summary};
 
 /// Show calls, bytes and time in MPI, by rank and by call.
 #[derive(Debug, clap::Args)]
@@ -90,7 +90,11 @@ fn print(
             rank.messages,
             rank.bytes_sent,
             rank.host,
-            if rank.is_finished { "" } else { "  no MPI_Finalize" }
+            match rank {
+                RankSummary { is_lost: true, .. } => "  lost",
+                RankSummary { is_finished: false, .. } => "  no MPI_Finalize",
+                _ => "",
+            }
         )?;
     }
     writeln!(out, "#call                          calls     MPI[s]        bytes")?;

@@ -39,6 +39,14 @@ pub enum OpenError {
     /// The file of a rank cannot be read, and the others can.
     #[error("{0}; --lenient leaves the rank out")]
     Rank(TraceError),
+    /// No file of a rank has a record that can be read.
+    #[error("'{}' has no records of any rank{reason}", path.display())]
+    Lost {
+        /// Directory of the trace.
+        path: PathBuf,
+        /// Why the first of the files cannot be opened.
+        reason: String,
+    },
 }
 
 /// Format of another tool, by the names of its files.
@@ -99,13 +107,23 @@ impl Input {
                         let is_of_rank = error.is_of_rank();
                         if is_of_rank { OpenError::Rank(error) } else { error.into() }
                     })?,
-                    Strictness::Lenient => Trace::open_what_is_there(directory)?,
+                    Strictness::Lenient => Self::what_is_there(directory)?,
                 };
                 Ok(Self::Trace(Box::new(trace)))
             }
             [first] => Self::texts(&following(first)),
             several => Self::texts(several),
         }
+    }
+
+    /// A trace of which some record can be read.
+    fn what_is_there(directory: &Path) -> Result<Trace, OpenError> {
+        let trace = Trace::open_what_is_there(directory)?;
+        if trace.ranks().iter().any(|rank| rank.records().any(|record| record.is_ok())) {
+            return Ok(trace);
+        }
+        let reason = trace.missing().first().map(|error| format!(": {error}"));
+        Err(OpenError::Lost { path: directory.to_owned(), reason: reason.unwrap_or_default() })
     }
 
     fn texts(paths: &[PathBuf]) -> Result<Self, OpenError> {

@@ -19,8 +19,8 @@ pub enum ExtrapolateError {
     /// Too many tags.
     #[error("the trace has more than 2147483647 tags above 2147483647")]
     Tags,
-    /// Too many dimensions.
-    #[error("a grid has at most {DIMENSIONS} dimensions")]
+    /// Too many dimensions, or none.
+    #[error("a grid has one to {DIMENSIONS} dimensions")]
     Dimensions,
     /// The given grid is not of the traced ranks.
     #[error(

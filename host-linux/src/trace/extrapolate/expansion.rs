@@ -178,7 +178,8 @@ impl Expansion {
 fn with_lists(call: &CollectiveCall, mapping: &Mapping, ranks: u32) -> CollectiveCall {
     let mut call = call.clone();
     for list in call.lists.iter_mut().filter(|list| !list.is_empty()) {
-        let traced: Vec<u64> = list.iter().collect();
+        // A hostile list may go on.
+        let traced: Vec<u64> = list.iter().take(mapping.programs() as usize).collect();
         let of = |rank| {
             let traced_rank = mapping.origin(mapping.source(rank));
             (1, traced.get(traced_rank as usize).copied().unwrap_or(0))

@@ -116,7 +116,7 @@ fn find(
     grid: &Grid,
     rings: Option<&[bool]>,
 ) -> Result<Mapping, ExtrapolateError> {
-    if grid.target.len() > DIMENSIONS {
+    if !(1..=DIMENSIONS).contains(&grid.target.len()) {
         return Err(ExtrapolateError::Dimensions);
     }
     let ranks = count(all);

@@ -30,7 +30,7 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::path::Path;
 use std::process;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::libc;
@@ -49,13 +49,12 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Process that was traced: a child that it forks is not.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static TRACER: Mutex<Option<Tracer>> = Mutex::new(None);
-static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static LOCAL: Local = const {
         Local {
             is_inside: Cell::new(false),
-            thread: Cell::new(usize::MAX),
+            thread: Cell::new(None),
             before: RefCell::new(Before { handles: Vec::new(), statuses: Vec::new() }),
         }
     };
@@ -65,8 +64,8 @@ thread_local! {
 struct Local {
     /// True inside a call that is recorded.
     is_inside: Cell<bool>,
-    /// Number of the thread; `usize::MAX` before its first call.
-    thread: Cell<usize>,
+    /// Place of the thread's stream; `None` before its first record.
+    thread: Cell<Option<usize>>,
     before: RefCell<Before>,
 }
 
@@ -177,7 +176,8 @@ fn after(call: &Call, language: Language, words: &mut [usize], code: c_int, tick
             let handles = &local.before.borrow().handles;
             let returned = Returned { arguments, handles, enter, leave };
             if let Some(tracer) = &mut *tracer() {
-                tracer.record(local.number(), &returned);
+                let thread = local.thread(tracer);
+                tracer.record(thread, &returned);
                 if let Some(error) = tracer.file.failure() {
                     let rank = JOB.get().map_or(0, |job| job.rank);
                     complain(format_args!(
@@ -191,12 +191,24 @@ fn after(call: &Call, language: Language, words: &mut [usize], code: c_int, tick
 }
 
 impl Local {
-    /// Number of this thread.
-    fn number(&self) -> usize {
-        if self.thread.get() == usize::MAX {
-            self.thread.set(THREADS.fetch_add(1, Ordering::Relaxed));
+    /// Place of this thread's stream.
+    fn thread(&self, tracer: &mut Tracer) -> usize {
+        let place = self.thread.get().unwrap_or_else(|| tracer.begin_thread());
+        self.thread.set(Some(place));
+        place
+    }
+}
+
+impl Drop for Local {
+    /// The thread ends. Inside a call, as in a signal handler that exits, it may have the tracer.
+    fn drop(&mut self) {
+        if let Some(place) = self.thread.get()
+            && !self.is_inside.get()
+            && PROCESS.load(Ordering::Relaxed) == process::id()
+            && let Some(tracer) = &mut *tracer()
+        {
+            tracer.end_thread(place);
         }
-        self.thread.get()
     }
 }
 
@@ -245,6 +257,7 @@ fn cost(library: &'static Library, local: &Local) -> [f64; 2] {
     });
     ACTIVE.store(false, Ordering::Relaxed);
     local.is_inside.set(true);
+    local.thread.set(None);
     *tracer() = None;
     [(both - read).max(0.0), read]
 }
@@ -257,7 +270,8 @@ fn finish(call: &Call, local: &Local) {
     if let Some(tracer) = &mut *tracer() {
         let arguments = Arguments { call, language: Language::C, words: &mut [], library };
         let returned = Returned { arguments, handles: &[], enter: now, leave: now };
-        tracer.record(local.number(), &returned);
+        let thread = local.thread(tracer);
+        tracer.record(thread, &returned);
         tracer.flush();
         counts =
             tracer.streams.iter().fold([0, 0, 0, now - tracer.base], |[a, b, c, span], one| {

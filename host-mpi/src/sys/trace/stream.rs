@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 
 use loggap_core::trace::{BlockHeader, DEFINITIONS, Encoder, FileHeader, MAX_PART, Part};
+use lz4_flex::block::{compress_into, get_maximum_output_size};
 
 use crate::call::Call;
 use crate::{CALLS, clock};
@@ -23,18 +24,20 @@ pub(crate) struct TraceFile {
     file: Option<File>,
     length: u64,
     failure: Option<io::Error>,
+    /// Room for a compressed block.
+    compressed: Vec<u8>,
 }
 
 impl TraceFile {
     /// A file that keeps nothing.
     pub(crate) const fn nowhere() -> Self {
-        Self { file: None, length: 0, failure: None }
+        Self { file: None, length: 0, failure: None, compressed: Vec::new() }
     }
 
     pub(crate) fn create(path: &str, header: &FileHeader) -> io::Result<Self> {
         let mut file = File::create(path)?;
         file.write_all(&header.emit())?;
-        Ok(Self { file: Some(file), length: FileHeader::LEN as u64, failure: None })
+        Ok(Self { file: Some(file), length: FileHeader::LEN as u64, ..Self::nowhere() })
     }
 
     /// Error that ended the file early, once.
@@ -42,13 +45,19 @@ impl TraceFile {
         self.failure.take()
     }
 
-    /// Writes a block whose parts follow room for its header.
-    fn write(&mut self, thread: u32, base: u64, block: &mut [u8]) {
+    /// Writes a block, compressed where that makes it smaller.
+    fn write(&mut self, thread: u32, base: u64, parts: &[u8]) {
         let Some(file) = &mut self.file else { return };
-        let Some((header, parts)) = block.split_first_chunk_mut() else { return };
-        *header = BlockHeader::of(thread, base, parts).emit();
-        match file.write_all(block) {
-            Ok(()) => self.length += block.len() as u64,
+        let is_short = parts.len() <= BlockHeader::MAX_COMPRESSED;
+        let compressed = is_short.then(|| compress(parts, &mut self.compressed)).flatten();
+        let (header, stored) = match (compressed, u32::try_from(parts.len())) {
+            (Some(stored), Ok(length)) => {
+                (BlockHeader::compressed(thread, base, length, stored), stored)
+            }
+            _ => (BlockHeader::of(thread, base, parts), parts),
+        };
+        match file.write_all(&header.emit()).and_then(|()| file.write_all(stored)) {
+            Ok(()) => self.length += (BlockHeader::LEN + stored.len()) as u64,
             Err(error) => {
                 // Without the part of a block, if the file system allows.
                 let _as_it_is = file.set_len(self.length);
@@ -59,14 +68,24 @@ impl TraceFile {
 
     /// Writes the definition of a communicator.
     pub(crate) fn define(&mut self, parts: &[Part<'_>]) {
-        let mut block = vec![0; BlockHeader::LEN + parts.len() * MAX_PART];
-        let (mut encoder, mut at) = (Encoder::new(0), BlockHeader::LEN);
+        let mut block = vec![0; parts.len() * MAX_PART];
+        let (mut encoder, mut at) = (Encoder::new(0), 0);
         for part in parts {
             at += block.get_mut(at..).and_then(|rest| encoder.put(part, rest)).unwrap_or(0);
         }
         block.truncate(at);
-        self.write(DEFINITIONS, 0, &mut block);
+        self.write(DEFINITIONS, 0, &block);
     }
+}
+
+/// Block of LZ4 of `parts`, if it is smaller.
+fn compress<'a>(parts: &[u8], room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    let most = get_maximum_output_size(parts.len());
+    if room.len() < most {
+        room.resize(most, 0);
+    }
+    let length = compress_into(parts, room).ok()?;
+    room.get(..length).filter(|stored| stored.len() < parts.len())
 }
 
 /// Longest gap between tests that is a loop's own, nanoseconds.
@@ -88,8 +107,9 @@ struct Tests {
 /// Records of a thread that are not written yet.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    thread: u32,
-    /// Room for a header, and the parts of the block under way.
+    /// Number of the thread in the file.
+    pub(crate) thread: u32,
+    /// Room for the parts of the block under way.
     block: Vec<u8>,
     used: usize,
     base: u64,
@@ -115,11 +135,11 @@ pub(crate) const ON: Call = crate::pseudo(2, "(on)");
 const PSEUDO: u32 = 3;
 
 impl Stream {
-    pub(crate) fn new(thread: usize) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            thread: u32::try_from(thread).unwrap_or(DEFINITIONS - 1),
+            thread: 0,
             block: vec![0; FULL + 16 * MAX_PART],
-            used: BlockHeader::LEN,
+            used: 0,
             base: 0,
             encoder: Encoder::default(),
             names: vec![0; (CALLS + PSEUDO) as usize],
@@ -147,7 +167,7 @@ impl Stream {
         if self.block.len() < needed {
             self.block.resize(needed, 0);
         }
-        if self.used == BlockHeader::LEN {
+        if self.used == 0 {
             (self.base, self.encoder) = (enter, Encoder::new(enter));
         }
         let name = self.name(call.id, call.name);
@@ -235,25 +255,30 @@ impl Stream {
 
     /// Ends a record that was left at `now`: writes the block if it is full or old.
     pub(crate) fn end(&mut self, now: u64, base: u64, file: &mut TraceFile) {
-        if self.used < FULL && now.saturating_sub(self.base) < OLD || self.used == BlockHeader::LEN
-        {
+        if self.used < FULL && now.saturating_sub(self.base) < OLD || self.used == 0 {
             return;
         }
         // A loop of tests ends here, too: its records would be older than those of the next block.
+        let [enter, leave] = self.flush(base, file);
+        self.begin(&FLUSH, enter, leave, 0);
+    }
+
+    /// Writes all records, and returns when that began and ended.
+    pub(crate) fn flush(&mut self, base: u64, file: &mut TraceFile) -> [u64; 2] {
         let enter = clock() - base;
         self.write(file);
         let leave = clock() - base;
         self.flushed += leave.saturating_sub(enter);
-        self.begin(&FLUSH, enter, leave, 0);
+        [enter, leave]
     }
 
     /// Writes all records.
     pub(crate) fn write(&mut self, file: &mut TraceFile) {
         self.end_tests();
-        if self.used > BlockHeader::LEN {
-            let block = self.block.get_mut(..self.used).unwrap_or_default();
-            file.write(self.thread, self.base, block);
-            self.used = BlockHeader::LEN;
+        if self.used > 0 {
+            let parts = self.block.get(..self.used).unwrap_or_default();
+            file.write(self.thread, self.base, parts);
+            self.used = 0;
             self.names.fill(0);
             self.defined = 0;
         }
@@ -276,11 +301,11 @@ mod tests {
 
     /// Record of a loop: number of calls, time inside them and computing between.
     fn folded(tests: &[(&Call, u64, u64)]) -> (Vec<(String, u64)>, [u64; 2]) {
-        let mut stream = Stream::new(0);
+        let mut stream = Stream::new();
         tests.iter().for_each(|(call, enter, leave)| stream.test(call, *enter, *leave));
         stream.end_tests();
         assert_eq!(stream.records, 1);
-        let parts = stream.block.get(BlockHeader::LEN..stream.used).unwrap();
+        let parts = stream.block.get(..stream.used).unwrap();
         let (mut names, mut counts, mut times) = (Vec::new(), Vec::new(), [0; 2]);
         for part in Decoder::new(parts, stream.base) {
             match part.unwrap() {

@@ -1,7 +1,8 @@
 //! From a call that returned to its record.
 
 use loggap_core::trace::{
-    Collective, Completed, Direction, Envelope, FOREIGN_PEER, Message, Mode, Outcome, Part,
+    Collective, Completed, DEFINITIONS, Direction, Envelope, FOREIGN_PEER, Message, Mode, Outcome,
+    Part,
 };
 
 use crate::arguments::Arguments;
@@ -17,7 +18,11 @@ pub(crate) struct Tracer {
     /// Reading of the clock that times are counted from.
     pub(crate) base: u64,
     pub(crate) file: TraceFile,
+    /// Streams of threads; those in `free` wait for a thread.
     pub(crate) streams: Vec<Stream>,
+    free: Vec<usize>,
+    /// Number of threads so far.
+    threads: u32,
     communicators: Communicators,
     requests: Requests,
     matched: Matched,
@@ -44,6 +49,8 @@ impl Tracer {
             base,
             file,
             streams: Vec::new(),
+            free: Vec::new(),
+            threads: 0,
             communicators,
             requests: Requests::default(),
             matched: Matched::default(),
@@ -52,13 +59,31 @@ impl Tracer {
         }
     }
 
-    /// Records a call that was successful.
-    pub(crate) fn record(&mut self, thread: usize, returned: &Returned<'_>) {
-        while self.streams.len() <= thread {
-            let mut new = Stream::new(self.streams.len());
-            new.is_on = self.is_on;
-            self.streams.push(new);
+    /// Gives a new thread a stream, and returns the stream's place.
+    pub(crate) fn begin_thread(&mut self) -> usize {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.streams.push(Stream::new());
+            self.streams.len() - 1
+        });
+        if let Some(stream) = self.streams.get_mut(place) {
+            stream.thread = self.threads;
+            stream.is_on = self.is_on;
         }
+        // The last number is that of all further threads.
+        self.threads = (self.threads + 1).min(DEFINITIONS - 1);
+        place
+    }
+
+    /// Writes the records of a thread that ends; its stream is free for another one.
+    pub(crate) fn end_thread(&mut self, place: usize) {
+        if let Some(stream) = self.streams.get_mut(place) {
+            stream.flush(self.base, &mut self.file);
+            self.free.push(place);
+        }
+    }
+
+    /// Records a call that was successful, of the thread whose stream is at the place `thread`.
+    pub(crate) fn record(&mut self, thread: usize, returned: &Returned<'_>) {
         let Returned { arguments, enter, leave, .. } = returned;
         let call = arguments.call;
         let enter = enter.saturating_sub(self.base);
@@ -93,7 +118,11 @@ impl Tracer {
     pub(crate) fn switch(&mut self, now: u64, is_on: &Call) {
         self.is_on = is_on.id == stream::ON.id;
         let now = now.saturating_sub(self.base);
-        self.streams.iter_mut().for_each(|stream| stream.switch(now, is_on));
+        for (place, stream) in self.streams.iter_mut().enumerate() {
+            if !self.free.contains(&place) {
+                stream.switch(now, is_on);
+            }
+        }
     }
 
     /// Writes all records.
