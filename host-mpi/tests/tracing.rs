@@ -248,6 +248,27 @@ fn algorithms(summary: &Summary) {
     assert_eq!(of("iallreduce").algorithm, None);
 }
 
+/// A file of rules that the library read is in the trace, and counts.
+#[test]
+fn rules_that_the_library_read_are_in_the_trace() {
+    if !is_open_mpi() {
+        return skipped("rules of a traced run", "MPICH has no such file");
+    }
+    let program = Program::compiled("solvers.c", &["-O1"]).unwrap();
+    let rules = program.folder.path().join("rules");
+    // Allreduce (2) on 2 ranks and more: ring (4).
+    std::fs::write(&rules, "1\n2\n1\n2 1\n0 4 0 0\n").unwrap();
+    let mut command = ranks(2);
+    command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
+    command.env("OMPI_MCA_coll_tuned_dynamic_rules_filename", &rules);
+    command.args(["trace", "-o"]).arg(program.directory()).arg("--").arg(&program.path);
+    let ended = run(command.args(["cg", "64", "5"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let summary = Summary::of(&program.trace()).unwrap();
+    let used = summary.algorithms.iter().find(|one| one.operation == "allreduce").unwrap();
+    assert_eq!((used.algorithm, &used.reason), (Some("ring"), &None));
+}
+
 #[test]
 fn calls_with_large_counts_are_recorded_as_the_others() {
     if is_open_mpi() {
@@ -432,7 +453,7 @@ fn clocks_of_ranks_that_read_one_agree_within_the_bounds() {
         for (rank, clock) in clocks.iter().enumerate().skip(1) {
             let truth = bases[0].wrapping_sub(bases[rank]).cast_signed();
             assert!((clock.offset_ns - truth).abs() <= clock.bound_ns, "{rank}: {clock:?} {truth}");
-            assert!(clock.bound_ns > 0);
+            assert!((1..10_000_000).contains(&clock.bound_ns), "{clock:?}");
         }
     }
 }
