@@ -308,12 +308,17 @@ impl ProfileDocument {
         self.transport.is_empty()
     }
 
-    /// Eager limit S found in the sizes: the last size before the first change of protocol. Only
+    /// Eager limit S found in the sizes: the last size before the change of protocol that a setting of
+    /// the library calls its eager limit, else before the first. Only
     /// MPI and fitted samples have one; on other links a change (segments, inline data) does not
     /// make the sender wait for its receiver. `None` without such a change.
     #[must_use]
     pub fn eager_limit(&self) -> Option<Bytes> {
-        let change = self.changes.iter().find(|change| change.splits)?;
+        let is_named = |change: &&ChangeRecord| {
+            change.setting.as_deref().is_some_and(|setting| setting.starts_with("eager limit"))
+        };
+        let splitting = || self.changes.iter().filter(|change| change.splits);
+        let change = splitting().find(is_named).or_else(|| splitting().next())?;
         let has_rendezvous = matches!(self.transport.as_str(), "" | "mpi");
         has_rendezvous.then(|| Bytes(change.at_bytes.saturating_sub(1)))
     }

@@ -120,7 +120,7 @@ impl ParameterSets {
 
     /// Sets of measured ranges, with separate overheads of both ends as measured, and `eager_limit`
     /// as S. With handshakes, that of a message above S, two messages of one byte, is taken out of
-    /// what it took when it was measured, and out of its gap.
+    /// what it took when it was measured, and out of its gap. No message is faster than one byte.
     ///
     /// # Errors
     ///
@@ -141,8 +141,13 @@ impl ParameterSets {
                 Picos(of_one.iter().fold(0, |sum: u64, time| sum.saturating_add(2 * time.0)))
             });
             if rendezvous == Rendezvous::Handshake && range.first > eager_limit {
-                parameters.shorten(&mut ends, handshake);
-                parameters.gap = parameters.gap.since(handshake);
+                let of_one = Picos(handshake.0 / 2);
+                let times = [parameters.overhead, parameters.latency, ends.overhead];
+                let all = Picos(times.iter().fold(0, |sum: u64, time| sum.saturating_add(time.0)));
+                parameters.shorten(&mut ends, all.since(of_one).min(handshake));
+                let least =
+                    protocols.first().map_or(parameters.gap, |set: &Protocol| set.parameters.gap);
+                parameters.gap = parameters.gap.since(handshake).max(least.min(parameters.gap));
             }
             protocols.push(Protocol { first: range.first, parameters });
             receive.push(ends);

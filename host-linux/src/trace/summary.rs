@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loggap_core::trace::Direction;
+use loggap_core::trace::{Direction, Message, NO_PEER};
 use serde::Serialize;
 
 use super::matching::{Tally, ends};
@@ -164,7 +164,10 @@ impl Summary {
     fn add(&mut self, record: &super::Record<'_>) {
         let sent = match &record.what {
             What::Messages(messages) => {
-                let sends = messages.iter().filter(|one| one.direction == Direction::Send);
+                let is_sent = |one: &&Message| {
+                    one.direction == Direction::Send && one.envelope.peer != NO_PEER
+                };
+                let sends = messages.iter().filter(is_sent);
                 sends.map(|one| one.envelope.bytes).fold(0, u64::saturating_add)
             }
             What::Collective { operation, sent, .. } => operation.sent.saturating_add(sent.total()),

@@ -457,6 +457,10 @@ impl Prepared {
         let monte_carlo = MonteCarlo::new(args, profile.as_ref(), &sets)?;
         let sets = args.levels.add_to(sets, &args.parameters, args.settings, console)?;
         let sweep = args.sweep.open(&sets, monte_carlo.as_ref())?;
+        if sweep.as_ref().is_some_and(SweepJob::has_hidden_latency) {
+            console
+                .warn("overheads hide L: its factors are those of o_s + o_r, half the round trip");
+        }
         let noise = args.noise.source(args.pattern.seed)?;
         if noise.is_some() {
             args.trace.warn_of_noise(console);

@@ -138,6 +138,11 @@ impl SweepArgs {
 }
 
 impl SweepJob {
+    /// See [`Sweep::has_hidden_latency`].
+    pub(super) fn has_hidden_latency(&self) -> bool {
+        self.sweep.has_hidden_latency()
+    }
+
     /// Parameter sets whose sensitivities belong to the sweep.
     pub(super) fn given(&self) -> ParameterSets {
         self.sweep.given()

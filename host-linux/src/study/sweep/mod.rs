@@ -7,6 +7,9 @@ mod tangent;
 pub use self::axis::{Axis, FACTOR_DIGITS, Form, Reading, Spacing, Span, SpanError};
 pub use self::chart::{MOST_AXES, chart};
 pub use self::tangent::{Stretch, Tangent};
+use loggap_core::model::{Protocol, ReceiveOverhead};
+use loggap_core::units::Picos;
+
 use crate::sensitivity::Parameter;
 use crate::simulation::ParameterSets;
 
@@ -120,12 +123,13 @@ impl Sweep {
             (Form::Value, _) if ranges > 1 => Err(SweepError::Ranges { symbol, ranges }),
             (Form::Value, _) if differ => Err(SweepError::Ends { symbol }),
             (Form::Value, _) => Ok(()),
-            (Form::Factor, _) if values.iter().all(|&value| value == 0) => {
-                Err(SweepError::Zero { symbol })
-            }
             (Form::Factor, _) => {
-                let fits = |&value: &u64| axis.applied(axis.span().to, value).is_some();
-                let fits = values.iter().all(fits);
+                let hidden = hidden(&self.given, axis);
+                let values = || values.iter().copied().chain(hidden.iter().map(|time| time.0));
+                if values().all(|value| value == 0) {
+                    return Err(SweepError::Zero { symbol });
+                }
+                let fits = values().all(|value| axis.applied(axis.span().to, value).is_some());
                 if fits { Ok(()) } else { Err(SweepError::TooLarge { symbol }) }
             }
         }
@@ -135,6 +139,14 @@ impl Sweep {
     fn values(&self, swept: Parameter) -> Vec<u64> {
         let mut sets = self.given.clone();
         numbers(&mut sets, swept).map(|number| *number).collect()
+    }
+
+    /// True if factors of L count for half the round trip, where overheads hide L.
+    #[must_use]
+    pub fn has_hidden_latency(&self) -> bool {
+        self.axes
+            .iter()
+            .any(|axis| hidden(&self.given, axis).iter().any(|time| *time > Picos::ZERO))
     }
 
     /// Axes of the grid.
@@ -171,8 +183,15 @@ impl Sweep {
     pub fn sets_around(&self, others: &ParameterSets, point: usize) -> ParameterSets {
         let mut sets = told_apart(others);
         for (axis, raw) in self.axes.iter().zip(self.at(point)) {
+            let hidden = hidden(&sets, axis);
             for number in numbers(&mut sets, axis.swept) {
                 *number = axis.applied(raw, *number).unwrap_or(u64::MAX);
+            }
+            let ends = sets.protocols.iter_mut().zip(&mut sets.receive);
+            for ((protocol, receive), one_way) in ends.zip(hidden) {
+                let scaled = Picos(axis.applied(raw, one_way.0).unwrap_or(u64::MAX));
+                protocol.parameters.latency.0 += scaled.since(one_way).0;
+                protocol.parameters.shorten(receive, one_way.since(scaled));
             }
         }
         sets.simplified()
@@ -187,6 +206,19 @@ impl Sweep {
         }
         self.given.clone().simplified()
     }
+}
+
+/// What a message of one byte takes with each set of which L is 0, if `axis` has factors of L: where
+/// overheads hide L, its factors are those of this time. Else 0.
+fn hidden(sets: &ParameterSets, axis: &Axis) -> Vec<Picos> {
+    let is_latency = (axis.form, axis.swept) == (Form::Factor, Parameter::Latency);
+    let one_way = |(protocol, receive): (&Protocol, &ReceiveOverhead)| {
+        let set = &protocol.parameters;
+        let is_hidden = is_latency && set.latency == Picos::ZERO;
+        let both = set.overhead.0.saturating_add(receive.overhead.0);
+        if is_hidden { Picos(both) } else { Picos::ZERO }
+    };
+    sets.protocols.iter().zip(&sets.receive).map(one_way).collect()
 }
 
 /// The values that a parameter changes, in all sets.

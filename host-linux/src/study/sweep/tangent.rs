@@ -46,7 +46,8 @@ impl Sweep {
         let [axis] = self.axes() else { return None };
         let mut fitting = found.iter().filter(|found| found.parameter == axis.swept);
         let (Some(&sensitivity), None) = (fitting.next(), fitting.next()) else { return None };
-        let known = sensitivity.high.is_none_or(|high| high > sensitivity.low);
+        let known = sensitivity.high.is_none_or(|high| high > sensitivity.low)
+            && (axis.form, sensitivity.value) != (Form::Factor, Units(0));
         known.then_some(Tangent { sensitivity, makespan, axis: *axis })
     }
 }

@@ -48,6 +48,28 @@ fn factors_keep_ranges_and_ends_apart() {
     assert_eq!((last.protocols[0].parameters.overhead.0, last.receive[1].overhead.0), (1_000, 80));
 }
 
+/// Where L is 0, its factors are those of what a message of a byte takes.
+#[test]
+fn factors_of_a_hidden_latency_are_those_of_the_overheads() {
+    let mut sets = given(2);
+    sets.protocols[1].parameters.latency = Picos(0);
+    let axes = vec![axis(Parameter::Latency, Form::Factor, HALF_TO_DOUBLE, 2)];
+    let sweep = Sweep::new(axes, &sets).unwrap();
+    assert!(sweep.has_hidden_latency());
+    let of = |point| {
+        let sets = sweep.sets(point);
+        let one_way = |number: usize| {
+            let set = sets.protocols[number].parameters;
+            [set.latency.0, set.overhead.0, sets.receive_overhead(number).overhead.0]
+        };
+        [one_way(0), one_way(1)]
+    };
+    assert_eq!(of(0), [[500, 500, 500], [0, 250, 250]]);
+    assert_eq!(of(1), [[2_000, 500, 500], [1_000, 500, 500]]);
+    let tangent = sweep.tangent(&[], Picos(1));
+    assert!(tangent.is_none());
+}
+
 #[test]
 fn what_has_no_meaning_is_refused() {
     let refused = |axes, sets: &ParameterSets| Sweep::new(axes, sets).unwrap_err().to_string();

@@ -87,7 +87,7 @@ pub enum Incomplete {
     /// Its end.
     #[error(
         "the trace of rank {rank} ends behind record {record}, before MPI_Finalize: the program was \
-         ended; --lenient converts what is there"
+         ended, or the file is cut or damaged there; --lenient converts what is there"
     )]
     Cut {
         /// Rank.
@@ -131,6 +131,13 @@ pub struct Conversion {
 }
 
 impl Conversion {
+    /// First rank whose file is lost.
+    pub(in crate::trace) fn lost(&self) -> Option<u32> {
+        let Input::Trace(trace) = &self.input else { return None };
+        let mut ranks = (0..).zip(trace.ranks());
+        ranks.find_map(|(rank, trace)| trace.is_lost().then_some(rank))
+    }
+
     /// Conversion of a trace.
     #[must_use]
     pub fn new(input: Input, mut options: Options) -> Self {

@@ -66,8 +66,7 @@ pub(super) fn build(
         Scaling::Grid(_) => between::check(&all, &mapping).map_err(|misfit| misfit.of(&mapping))?,
         Scaling::Copies(_) | Scaling::Ranks(_) => 0,
     };
-    let sizes = rule.sizes(&traces, &all, ranks)?;
-    let sizes = sizes.into_iter().chain(iter::repeat(Vec::new()));
+    let sizes = rule.sizes(&traces, &all, ranks)?.into_iter().chain(iter::repeat(Vec::new()));
     for ((rank, traced), sizes) in (0..).zip(&mut all).zip(sizes) {
         resize(traced, &sizes);
         let growth = growths.get(&mapping.ends(rank));
@@ -120,6 +119,9 @@ fn captured<'t>(
     conversion: &'t Conversion,
     report: &mut Report,
 ) -> Result<Vec<Traced<'t>>, ExtrapolateError> {
+    if let Some(rank) = conversion.lost() {
+        return Err(ExtrapolateError::Lost(rank));
+    }
     let mut traced = |rank| {
         let (mut captured, mut notes) = (Captured::default(), Notes::default());
         conversion.rank(rank, &mut captured, report, Some(&mut notes))?;

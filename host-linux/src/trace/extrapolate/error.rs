@@ -13,6 +13,9 @@ pub enum ExtrapolateError {
     /// The trace cannot be converted.
     #[error(transparent)]
     Convert(#[from] ConvertError<BuildError>),
+    /// A rank of the trace is missing.
+    #[error("the file of rank {0} is lost: what larger programs do there is not known")]
+    Lost(u32),
     /// Too many ranks.
     #[error("the larger program has more than 2147483647 ranks")]
     Ranks,

@@ -15,7 +15,7 @@ const FULL: usize = 64 << 10;
 /// no more.
 const OLD: u64 = 1_000_000_000;
 /// Kinds of calls in a loop of tests.
-const KINDS: usize = 8;
+const KINDS: usize = 9;
 
 /// File of a rank, to its last whole block.
 #[derive(Debug)]

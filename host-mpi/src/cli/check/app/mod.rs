@@ -147,6 +147,9 @@ impl Jobs<'_> {
         words.push("--".as_ref());
         words.extend(self.args.command.iter().map(OsString::as_os_str));
         self.run(launcher, &words)?;
+        if !directory.join("trace.json").exists() {
+            return Err(CliError::failed("the program ended without MPI_Init: nothing was traced"));
+        }
         let trace = Trace::open(directory).map_err(CliError::failed)?;
         if let Some(host) = trace.crowded_host() {
             return Err(CliError::refused(format_args!(
