@@ -8,7 +8,8 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::Args;
-use crate::cli::parameters_used::{ParameterSource, SetDocument};
+use crate::cli::parameters_used::{ParameterSource, set_fields};
+use crate::output::Fields;
 use crate::simulation::{BusyLink, Outcome, ParameterSets, Taper};
 
 /// Most links in the text; JSON lists more.
@@ -82,14 +83,14 @@ pub(super) struct LevelParameters {
     #[serde(flatten)]
     source: ParameterSource,
     /// Parameter sets by message size, ascending.
-    sets: Vec<SetDocument>,
+    sets: Vec<Fields>,
 }
 
 impl LevelParameters {
     /// Parameters of `level`, the nearest being 0.
     fn new(source: ParameterSource, sets: &ParameterSets, level: usize) -> Self {
         let own = sets.by_level().filter(|set| set.level == level);
-        let own = own.map(|set| SetDocument::new(sets, set.number, set.protocol));
+        let own = own.map(|set| set_fields(sets, set.number, set.protocol));
         Self { source, sets: own.collect() }
     }
 }
