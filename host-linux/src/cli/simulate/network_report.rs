@@ -53,7 +53,7 @@ pub(super) enum NetworkReport {
         /// Step of `utilization_over_time`, seconds.
         #[serde(skip_serializing_if = "Option::is_none")]
         step_s: Option<f64>,
-        busiest_links: Vec<LinkDocument>,
+        busiest_links: Vec<BusyLink>,
         /// Number of links that are as busy as the last one listed.
         as_busy_links: usize,
     },
@@ -95,23 +95,6 @@ impl LevelParameters {
     }
 }
 
-#[derive(Serialize)]
-pub(super) struct LinkDocument {
-    link: String,
-    /// Multiple of the capacity of a host's link.
-    capacity: f64,
-    utilization: f64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    utilization_over_time: Vec<f64>,
-}
-
-impl LinkDocument {
-    fn new(link: &BusyLink) -> Self {
-        let BusyLink { name, capacity, utilization, over_time } = link.clone();
-        Self { link: name, capacity, utilization, utilization_over_time: over_time }
-    }
-}
-
 /// True if a flat run held receiving processors for bytes, for longer than a network with shared
 /// links would.
 fn holds_for_links(args: &Args, sets: &ParameterSets) -> bool {
@@ -146,7 +129,7 @@ impl NetworkReport {
             hosts_used: usage.hosts,
             links: usage.links,
             step_s: usage.step.map(|step| Picos(step).seconds()),
-            busiest_links: usage.busiest.iter().map(LinkDocument::new).collect(),
+            busiest_links: usage.busiest.clone(),
             as_busy_links: usage.as_busy,
         }
     }
@@ -236,13 +219,9 @@ impl NetworkReport {
 
 /// Writes the busiest links, and the number of others as busy as the last one; `not_listed` of
 /// these are not in `listed`.
-fn write_busiest(
-    out: &mut dyn Write,
-    listed: &[LinkDocument],
-    not_listed: usize,
-) -> io::Result<()> {
+fn write_busiest(out: &mut dyn Write, listed: &[BusyLink], not_listed: usize) -> io::Result<()> {
     for link in listed.iter().take(SHOWN) {
-        writeln!(out, "busy                   {:5.1}%  {}", link.utilization * 100.0, link.link)?;
+        writeln!(out, "busy                   {:5.1}%  {}", link.utilization * 100.0, link.name)?;
     }
     let least = listed.get(SHOWN - 1).map_or(0.0, |link| link.utilization);
     let others = listed.iter().skip(SHOWN);
