@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::output::number;
+use crate::output::{Fields, number};
 use crate::trace::convert::{Line, Report};
 use crate::trace::extrapolate::{Dimension, Extrapolation, Growth};
 
@@ -13,18 +13,11 @@ use crate::trace::extrapolate::{Dimension, Extrapolation, Growth};
 pub(super) struct ExtrapolationReport {
     /// Traced and larger program in words.
     summary: String,
-    dimensions: Vec<DimensionDocument>,
+    dimensions: Vec<Fields>,
     point_to_point_messages: u64,
     /// Growth of the computation, from several traces.
     computation: Vec<GrowthDocument>,
     not_understood: Vec<Line>,
-}
-
-#[derive(Serialize)]
-struct DimensionDocument {
-    traced: u32,
-    ranks: u32,
-    is_ring: bool,
 }
 
 #[derive(Serialize)]
@@ -41,10 +34,12 @@ struct GrowthDocument {
 
 impl ExtrapolationReport {
     pub(super) fn new(program: &Extrapolation) -> Self {
-        let dimension = |one: &Dimension| DimensionDocument {
-            traced: one.traced,
-            ranks: one.target,
-            is_ring: one.is_ring,
+        let dimension = |one: &Dimension| {
+            Fields(vec![
+                ("traced", one.traced.into()),
+                ("ranks", one.target.into()),
+                ("is_ring", one.is_ring.into()),
+            ])
         };
         let growth = |(place, growth): &(String, Growth)| {
             let Growth { form, factor, interval, left_out } = *growth;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::digits::Digits;
 use super::parameter_args::{Origin, ParameterArgs};
+use crate::output::Fields;
 use crate::output::number::size as size_text;
 use crate::profile::USUAL_EAGER_LIMIT;
 use crate::simulation::ParameterSets;
@@ -24,7 +25,7 @@ pub(super) struct ParameterSource {
 pub(super) struct ParametersUsed {
     #[serde(flatten)]
     source: ParameterSource,
-    sets: Vec<SetDocument>,
+    sets: Vec<Fields>,
     #[serde(skip)]
     exact: String,
     #[serde(skip)]
@@ -43,38 +44,22 @@ impl From<Origin<'_>> for ParameterSource {
     }
 }
 
-/// One parameter set.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct SetDocument {
-    first_bytes: u64,
-    latency_s: f64,
-    send_overhead_s: f64,
-    recv_overhead_s: f64,
-    gap_s: f64,
-    gap_per_byte_s: f64,
-    send_overhead_per_byte_s: f64,
-    recv_overhead_per_byte_s: f64,
-    /// Null if no message waits for its receiver.
-    eager_limit_bytes: Option<u64>,
-}
-
-impl SetDocument {
-    /// Set number `number` of `sets`.
-    pub(super) fn new(sets: &ParameterSets, number: usize, protocol: &Protocol) -> Self {
-        let set = &protocol.parameters;
-        let receive = receive(sets, number, protocol);
-        Self {
-            first_bytes: protocol.first.0,
-            latency_s: set.latency.seconds(),
-            send_overhead_s: set.overhead.seconds(),
-            recv_overhead_s: receive.overhead.seconds(),
-            gap_s: set.gap.seconds(),
-            gap_per_byte_s: set.gap_per_byte.seconds(),
-            send_overhead_per_byte_s: set.overhead_per_byte.seconds(),
-            recv_overhead_per_byte_s: receive.overhead_per_byte.seconds(),
-            eager_limit_bytes: Some(set.eager_limit.0).filter(|limit| *limit < u64::MAX),
-        }
-    }
+/// Values of set number `number` of `sets`; no eager limit if no message waits for its receiver.
+pub(super) fn set_fields(sets: &ParameterSets, number: usize, protocol: &Protocol) -> Fields {
+    let set = &protocol.parameters;
+    let receive = receive(sets, number, protocol);
+    let limit = Some(set.eager_limit.0).filter(|limit| *limit < u64::MAX);
+    Fields(vec![
+        ("first_bytes", protocol.first.0.into()),
+        ("latency_s", set.latency.seconds().into()),
+        ("send_overhead_s", set.overhead.seconds().into()),
+        ("recv_overhead_s", receive.overhead.seconds().into()),
+        ("gap_s", set.gap.seconds().into()),
+        ("gap_per_byte_s", set.gap_per_byte.seconds().into()),
+        ("send_overhead_per_byte_s", set.overhead_per_byte.seconds().into()),
+        ("recv_overhead_per_byte_s", receive.overhead_per_byte.seconds().into()),
+        ("eager_limit_bytes", limit.into()),
+    ])
 }
 
 fn receive(sets: &ParameterSets, number: usize, protocol: &Protocol) -> ReceiveOverhead {
@@ -99,7 +84,7 @@ impl ParametersUsed {
             }
         };
         let (exact, rounded) = (text(Digits::Exact), text(Digits::Rounded));
-        let set = |(number, protocol)| SetDocument::new(sets, number, protocol);
+        let set = |(number, protocol)| set_fields(sets, number, protocol);
         Self { source, sets: sets.protocols.iter().enumerate().map(set).collect(), exact, rounded }
     }
 

@@ -6,6 +6,7 @@ mod changes;
 pub mod comparison;
 pub mod csv;
 pub(crate) mod exposition;
+mod fields;
 mod file;
 #[cfg(test)]
 mod fixtures;
@@ -25,6 +26,7 @@ mod text;
 mod versioned;
 pub mod warnings;
 
+pub use fields::Fields;
 pub(crate) use file::is_standard_output;
 pub use file::{FileError, PendingFile, remove_unfinished};
 pub(crate) use text::wrap;

@@ -8,20 +8,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loggap_core::units::Picos;
+use serde::{Serialize, Serializer};
 
 /// Tolerated increase of all latencies.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub struct Tolerance {
     /// Growth of the makespan, in percent.
+    #[serde(rename = "growth_percent")]
     pub percent: u32,
     /// Largest increase of the latencies; `None` if the makespan does not depend on L.
+    #[serde(rename = "latency_s", serialize_with = "seconds")]
     pub latency: Option<Picos>,
-    /// If found by runs: smallest tried increase with which the makespan exceeds the limit;
-    /// `latency` is the largest one tried below it.
-    pub exceeded: Option<Picos>,
     /// True if the order of events is proved to stay up to this latency. Otherwise, and without
     /// `exceeded`, the latency is an estimate that assumes the present order.
+    #[serde(rename = "order_stays")]
     pub proved: bool,
+    /// If found by runs: smallest tried increase with which the makespan exceeds the limit;
+    /// `latency` is the largest one tried below it.
+    #[serde(rename = "exceeded_at_s", serialize_with = "seconds")]
+    pub exceeded: Option<Picos>,
+}
+
+fn seconds<S: Serializer>(time: &Option<Picos>, to: S) -> Result<S::Ok, S::Error> {
+    time.map(Picos::seconds).serialize(to)
 }
 
 impl Tolerance {

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Report;
-use crate::best::{Cell, CommunicatorRules, TOLD_APART_PERCENT, Time, Timed};
+use crate::best::{Cell, CommunicatorRules, TOLD_APART_PERCENT, Threshold, Time, Timed};
 use crate::cli::digits::Digits;
 use crate::cli::parameters_used::ParametersUsed;
-use crate::output::csv;
+use crate::output::{Fields, csv};
 
 #[derive(Serialize)]
 pub(super) struct Document {
@@ -23,22 +23,12 @@ pub(super) struct Document {
     combine_s_per_byte: f64,
     element_bytes: u64,
     assume_commutative: bool,
-    algorithms: Vec<AlgorithmDocument>,
+    algorithms: Vec<Fields>,
     cells: Vec<CellDocument>,
     rules: Vec<RulesDocument>,
     /// Why cells are missing, if any are.
     #[serde(skip_serializing_if = "Option::is_none")]
     incomplete: Option<String>,
-}
-
-#[derive(Serialize)]
-struct AlgorithmDocument {
-    algorithm: &'static str,
-    number: u32,
-    needs_commutative: bool,
-    /// True if the algorithm copies within memory besides its messages; the copies take no
-    /// simulated time.
-    copies: bool,
 }
 
 #[derive(Serialize)]
@@ -75,26 +65,20 @@ struct CandidateDocument {
 #[derive(Serialize)]
 struct RulesDocument {
     ranks: u32,
-    thresholds: Vec<ThresholdDocument>,
-}
-
-#[derive(Serialize)]
-struct ThresholdDocument {
-    rule_size_bytes: u64,
-    /// Number of the algorithm; 0 for the library's own choice.
-    number: u32,
-    fanout: u32,
-    segment_bytes: u64,
+    thresholds: Vec<Fields>,
 }
 
 impl Document {
     pub(super) fn of(report: &Report<'_>) -> Self {
         let args = report.args;
-        let algorithms = args.operation.algorithms().map(|algorithm| AlgorithmDocument {
-            algorithm: algorithm.name,
-            number: algorithm.number,
-            needs_commutative: algorithm.commutes,
-            copies: algorithm.copies,
+        // "copies": within memory, besides the messages, which takes no simulated time.
+        let algorithms = args.operation.algorithms().map(|algorithm| {
+            Fields(vec![
+                ("algorithm", algorithm.name.into()),
+                ("number", algorithm.number.into()),
+                ("needs_commutative", algorithm.commutes.into()),
+                ("copies", algorithm.copies.into()),
+            ])
         });
         let cells = report.done().iter();
         Self {
@@ -158,11 +142,13 @@ impl CandidateDocument {
 
 impl RulesDocument {
     fn of(row: &CommunicatorRules) -> Self {
-        let thresholds = row.thresholds.iter().map(|threshold| ThresholdDocument {
-            rule_size_bytes: threshold.from,
-            number: threshold.rule.algorithm,
-            fanout: threshold.rule.fanout,
-            segment_bytes: threshold.rule.segment,
+        let thresholds = row.thresholds.iter().map(|Threshold { from, rule }| {
+            Fields(vec![
+                ("rule_size_bytes", (*from).into()),
+                ("number", rule.algorithm.into()),
+                ("fanout", rule.fanout.into()),
+                ("segment_bytes", rule.segment.into()),
+            ])
         });
         Self { ranks: row.ranks, thresholds: thresholds.collect() }
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use loggap_core::units::Picos;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::cli::digits::Digits;
 use crate::simulation::{LevelSet, Outcome, ParameterSets};
@@ -20,7 +20,7 @@ const SHOWN_LINKS: usize = 10;
 #[derive(Serialize)]
 pub(super) struct Explanation {
     last_rank: u32,
-    terms: Terms,
+    terms: AllTerms,
     /// Terms of each parameter set.
     sets: Vec<SetDocument>,
     steps: Vec<StepDocument>,
@@ -31,20 +31,77 @@ pub(super) struct Explanation {
     has_levels: bool,
 }
 
-const LATENCIES: &str = "latencies (L)";
-const GAPS: &str = "gaps (g)";
-const GAP_BYTES: &str = "further bytes at the network's pace (G)";
+/// Key in JSON, name in the text, and quantities of a term.
+type Kind = (&'static str, &'static str, &'static [Quantity]);
+
+const LATENCY: Kind = ("latency", "latencies (L)", &[Quantity::Latency]);
+const GAP: Kind = ("gap", "gaps (g)", &[Quantity::Gap]);
+const GAP_BYTES: Kind =
+    ("gap_bytes", "further bytes at the network's pace (G)", &[Quantity::GapPerByte]);
+
+/// Terms of all parameter sets; the overheads of both ends are one term.
+const TOGETHER: [Kind; 7] = [
+    LATENCY,
+    ("overhead", "overheads (o)", &[Quantity::SendOverhead, Quantity::ReceiveOverhead]),
+    (
+        "overhead_bytes",
+        "further bytes at the processor's pace (O)",
+        &[Quantity::SendOverheadPerByte, Quantity::ReceiveOverheadPerByte],
+    ),
+    GAP,
+    GAP_BYTES,
+    ("calc", "calculations", &[Quantity::Calc]),
+    ("noise", "operations with noise", &[Quantity::Noise]),
+];
+
+/// Terms of one parameter set.
+const APART: [Kind; 7] = [
+    LATENCY,
+    ("send_overhead", "overheads of senders (o_s)", &[Quantity::SendOverhead]),
+    (
+        "send_overhead_bytes",
+        "further bytes at the sending processor's pace (O_s)",
+        &[Quantity::SendOverheadPerByte],
+    ),
+    ("receive_overhead", "overheads of receivers (o_r)", &[Quantity::ReceiveOverhead]),
+    (
+        "receive_overhead_bytes",
+        "further bytes at the receiving processor's pace (O_r)",
+        &[Quantity::ReceiveOverheadPerByte],
+    ),
+    GAP,
+    GAP_BYTES,
+];
+
+/// Terms by key, with their names.
+struct Terms(Vec<(&'static str, &'static str, TermDocument)>);
+
+impl Terms {
+    fn of(kinds: &[Kind], found: &explain::Terms) -> Self {
+        let term = |&(key, name, quantities): &Kind| {
+            let mut term = TermDocument::from(found.of(quantities));
+            if key == GAP_BYTES.0 {
+                // Without those that were handled early.
+                let early = TermDocument::from(found.of(&[Quantity::EarlyBytes]));
+                term.count -= early.count;
+                term.time_ps -= early.time_ps;
+            }
+            (key, name, term)
+        };
+        Self(kinds.iter().map(term).collect())
+    }
+}
+
+impl Serialize for Terms {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, _, term)| (key, term)))
+    }
+}
 
 #[derive(Serialize)]
-struct Terms {
-    /// Sum over all parameter sets; the overheads of both ends are one term.
-    latency: TermDocument,
-    overhead: TermDocument,
-    overhead_bytes: TermDocument,
-    gap: TermDocument,
-    gap_bytes: TermDocument,
-    calc: TermDocument,
-    noise: TermDocument,
+struct AllTerms {
+    #[serde(flatten)]
+    terms: Terms,
     /// Present if messages share links.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     network: Option<NetworkTerms>,
@@ -73,13 +130,8 @@ struct SetDocument {
     /// Level of nearness of the ranks; the nearest is 0.
     level: usize,
     first_bytes: u64,
-    latency: TermDocument,
-    send_overhead: TermDocument,
-    send_overhead_bytes: TermDocument,
-    receive_overhead: TermDocument,
-    receive_overhead_bytes: TermDocument,
-    gap: TermDocument,
-    gap_bytes: TermDocument,
+    #[serde(flatten)]
+    terms: Terms,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -91,15 +143,6 @@ struct TermDocument {
 impl From<Term> for TermDocument {
     fn from(term: Term) -> Self {
         Self { count: term.count.into(), time_ps: term.time.0.into() }
-    }
-}
-
-impl TermDocument {
-    /// Bytes at the network's pace, without those that were handled early.
-    fn gap_bytes(terms: &explain::Terms) -> Self {
-        let of = |quantity| Self::from(terms.of(&[quantity]));
-        let (all, early) = (of(Quantity::GapPerByte), of(Quantity::EarlyBytes));
-        Self { count: all.count - early.count, time_ps: all.time_ps - early.time_ps }
     }
 }
 
@@ -163,24 +206,6 @@ impl StepDocument {
     }
 }
 
-impl Terms {
-    fn new(found: &explain::Terms, network: Option<NetworkTerms>) -> Self {
-        use Quantity::{
-            ReceiveOverhead, ReceiveOverheadPerByte, SendOverhead, SendOverheadPerByte,
-        };
-        Self {
-            latency: found.of(&[Quantity::Latency]).into(),
-            overhead: found.of(&[SendOverhead, ReceiveOverhead]).into(),
-            overhead_bytes: found.of(&[SendOverheadPerByte, ReceiveOverheadPerByte]).into(),
-            gap: found.of(&[Quantity::Gap]).into(),
-            gap_bytes: TermDocument::gap_bytes(found),
-            calc: found.of(&[Quantity::Calc]).into(),
-            noise: found.of(&[Quantity::Noise]).into(),
-            network,
-        }
-    }
-}
-
 impl NetworkTerms {
     fn new(causes: &Causes, found: &explain::Explanation) -> Self {
         let link = |of: &LinkTerm| LinkDocument {
@@ -219,37 +244,6 @@ impl NetworkTerms {
     }
 }
 
-impl SetDocument {
-    fn new(level_set: &LevelSet<'_>, found: &explain::Explanation) -> Self {
-        let terms = found.sets.get(level_set.number).copied().unwrap_or_default();
-        let of = |quantity| TermDocument::from(terms.of(&[quantity]));
-        Self {
-            level: level_set.level,
-            first_bytes: level_set.protocol.first.0,
-            latency: of(Quantity::Latency),
-            send_overhead: of(Quantity::SendOverhead),
-            send_overhead_bytes: of(Quantity::SendOverheadPerByte),
-            receive_overhead: of(Quantity::ReceiveOverhead),
-            receive_overhead_bytes: of(Quantity::ReceiveOverheadPerByte),
-            gap: of(Quantity::Gap),
-            gap_bytes: TermDocument::gap_bytes(&terms),
-        }
-    }
-
-    /// Terms for separate overheads of the two ends.
-    const fn apart(&self) -> [(TermDocument, &'static str); 7] {
-        [
-            (self.latency, LATENCIES),
-            (self.send_overhead, "overheads of senders (o_s)"),
-            (self.receive_overhead, "overheads of receivers (o_r)"),
-            (self.send_overhead_bytes, "further bytes at the sending processor's pace (O_s)"),
-            (self.receive_overhead_bytes, "further bytes at the receiving processor's pace (O_r)"),
-            (self.gap, GAPS),
-            (self.gap_bytes, GAP_BYTES),
-        ]
-    }
-}
-
 impl Explanation {
     /// Explains why the last rank finished last, from recorded causes of events.
     pub(super) fn of(
@@ -259,10 +253,15 @@ impl Explanation {
     ) -> Result<Self, CliError> {
         let found = explain(causes, &sets.parameters()?).map_err(CliError::failed)?;
         let network = outcome.network.as_ref().map(|_| NetworkTerms::new(causes, &found));
+        let set = |set: LevelSet<'_>| SetDocument {
+            level: set.level,
+            first_bytes: set.protocol.first.0,
+            terms: Terms::of(&APART, &found.sets.get(set.number).copied().unwrap_or_default()),
+        };
         Ok(Self {
             last_rank: outcome.finished.last_rank,
-            terms: Terms::new(&found.terms, network),
-            sets: sets.by_level().map(|of| SetDocument::new(&of, &found)).collect(),
+            terms: AllTerms { terms: Terms::of(&TOGETHER, &found.terms), network },
+            sets: sets.by_level().map(set).collect(),
             steps: found.steps.iter().map(|step| StepDocument::new(step, causes)).collect(),
             are_apart: !sets.receive.is_empty(),
             has_levels: !sets.levels.is_empty(),
@@ -271,9 +270,9 @@ impl Explanation {
 
     /// Writes a row per non-zero term, for each set if there are several.
     fn write_terms(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
-        let Terms { latency, overhead, overhead_bytes, gap, gap_bytes, calc, noise, network } =
-            &self.terms;
         let sets = &self.sets;
+        let AllTerms { terms: Terms(terms), network } = &self.terms;
+        let (messages, others) = terms.split_at(terms.len() - 2);
         let mut row = |term: TermDocument, what: &str, of: &str| match (term.count, term.time_ps) {
             (0, 0) => Ok(()),
             (count, _) => {
@@ -282,11 +281,9 @@ impl Explanation {
             }
         };
         if let ([_], false) = (&sets[..], self.are_apart) {
-            row(*latency, LATENCIES, "")?;
-            row(*overhead, "overheads (o)", "")?;
-            row(*overhead_bytes, "further bytes at the processor's pace (O)", "")?;
-            row(*gap, GAPS, "")?;
-            row(*gap_bytes, GAP_BYTES, "")?;
+            for (_, what, term) in messages {
+                row(*term, what, "")?;
+            }
         } else {
             for set in sets {
                 let of = match (sets.len(), self.has_levels) {
@@ -294,13 +291,17 @@ impl Explanation {
                     (_, false) => format!(" of messages from {} B on", set.first_bytes),
                     (_, true) => format!(" of level {}, from {} B on", set.level, set.first_bytes),
                 };
-                for (term, what) in set.apart() {
+                // In the text, the overheads of both ends precede their bytes.
+                let mut rows = set.terms.0.clone();
+                rows.swap(2, 3);
+                for (_, what, term) in rows {
                     row(term, what, &of)?;
                 }
             }
         }
-        row(*calc, "calculations", "")?;
-        row(*noise, "operations with noise", "")?;
+        for (_, what, term) in others {
+            row(*term, what, "")?;
+        }
         for (term, what) in network.iter().flat_map(NetworkTerms::rows) {
             row(term, what, "")?;
         }

@@ -155,7 +155,7 @@ pub struct Args {
     /// Streamed needs a binary file [default: stored; streamed if that would exceed
     /// --max-memory].
     #[arg(help_heading = "Run", long, value_enum, value_name = "FORM", conflicts_with = "pattern")]
-    program: Option<ProgramName>,
+    program: Option<ProgramForm>,
 
     /// Process of each rank in 'loggap-mpi simulate': a number a line, as METIS
     /// writes them [default: blocks of ranks].
@@ -164,13 +164,6 @@ pub struct Args {
 
     #[command(flatten)]
     pattern: PatternArgs,
-}
-
-/// Command-line names of [`ProgramForm`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
-enum ProgramName {
-    Stored,
-    Streamed,
 }
 
 /// Options that describe a single run and conflict with many runs.
@@ -198,13 +191,7 @@ impl Args {
 
     /// Requested location of operations; in memory if there are further runs.
     fn program(&self) -> Option<ProgramForm> {
-        let named = match self.program {
-            Some(ProgramName::Streamed) => Some(ProgramForm::Streamed),
-            Some(ProgramName::Stored) => Some(ProgramForm::Stored),
-            None => None,
-        };
-        let once = self.stored_for().is_none();
-        named.or_else(|| (!once).then_some(ProgramForm::Stored))
+        self.program.or_else(|| self.stored_for().map(|_| ProgramForm::Stored))
     }
 
     /// Given option that needs all operations in memory.
@@ -230,7 +217,7 @@ impl Args {
 
     /// Refuses options that conflict with a streamed schedule.
     fn check_program(&self) -> Result<(), CliError> {
-        if self.program != Some(ProgramName::Streamed) {
+        if self.program != Some(ProgramForm::Streamed) {
             return Ok(());
         }
         if let Some(option) = self.stored_for() {

@@ -6,7 +6,8 @@ use std::path::Path;
 use loggap_core::random::Random;
 use loggap_core::stats::Sorted;
 use loggap_core::units::{Bytes, Picos};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::Args;
 use super::further::Further;
@@ -42,18 +43,21 @@ pub(super) struct Distribution {
     /// Number of draws for which it did not.
     stopped: u32,
     seed: u64,
-    min_s: f64,
-    p05_s: f64,
-    median_s: f64,
-    p95_s: f64,
-    max_s: f64,
-    mean_s: f64,
-    min_ps: u64,
-    p05_ps: u64,
-    median_ps: u64,
-    p95_ps: u64,
-    max_ps: u64,
-    mean_ps: u64,
+    /// Least, 5%, median, 95%, greatest and mean makespan.
+    #[serde(flatten, serialize_with = "makespans")]
+    makespans: [Picos; 6],
+}
+
+/// The makespans in seconds, then in picoseconds.
+fn makespans<S: Serializer>(all: &[Picos; 6], serializer: S) -> Result<S::Ok, S::Error> {
+    let names = ["min", "p05", "median", "p95", "max", "mean"];
+    let seconds =
+        names.into_iter().zip(all).map(|(name, time)| (name, "_s", time.seconds().into()));
+    let picos = names.into_iter().zip(all).map(|(name, time)| (name, "_ps", time.0.into()));
+    let all = seconds
+        .chain(picos)
+        .map(|(name, unit, value): (_, _, Value)| (format!("{name}{unit}"), value));
+    serializer.collect_map(all)
 }
 
 impl MonteCarlo {
@@ -207,23 +211,11 @@ impl Distribution {
         let [min, p05, p95, max] = [0, 5, 95, 100].map(|percent| sorted.quantile(percent, 100));
         let (min, p05, p95, max) = (min?, p05?, p95?, max?);
         let median = sorted.median()?;
-        let seconds = |picos| Picos(picos).seconds();
         Some(Self {
             draws,
             stopped,
             seed,
-            min_s: seconds(min),
-            p05_s: seconds(p05),
-            median_s: seconds(median),
-            p95_s: seconds(p95),
-            max_s: seconds(max),
-            mean_s: seconds(mean),
-            min_ps: min,
-            p05_ps: p05,
-            median_ps: median,
-            p95_ps: p95,
-            max_ps: max,
-            mean_ps: mean,
+            makespans: [min, p05, median, p95, max, mean].map(Picos),
         })
     }
 
@@ -236,10 +228,7 @@ impl Distribution {
         let heads = ["min", "5%", "median", "95%", "max", "mean"];
         let heads = heads.map(|name| format!("{:>15}", digits.head(name)));
         writeln!(out, "#{}", heads.join("  "))?;
-        let columns =
-            [self.min_ps, self.p05_ps, self.median_ps, self.p95_ps, self.max_ps, self.mean_ps];
-        let columns: Vec<String> =
-            columns.iter().map(|&picos| format!("{:>16}", digits.cell(picos))).collect();
+        let columns = self.makespans.map(|Picos(picos)| format!("{:>16}", digits.cell(picos)));
         writeln!(out, "{}", columns.join(" "))
     }
 }
@@ -252,15 +241,14 @@ mod tests {
     fn quantiles_are_those_of_the_definition() {
         let found = Distribution::of((1..=100).rev().collect(), 3, 7).unwrap();
         assert_eq!((found.draws, found.stopped, found.seed), (100, 3, 7));
-        assert_eq!([found.min_ps, found.p05_ps, found.p95_ps, found.max_ps], [1, 5, 95, 100]);
-        // 50.5, rounded.
-        assert_eq!([found.median_ps, found.mean_ps], [50, 51]);
+        // The mean is 50.5, rounded.
+        assert_eq!(found.makespans, [1, 5, 50, 95, 100, 51].map(Picos));
         assert!(Distribution::of(Vec::new(), 2, 7).is_none());
     }
 
     #[test]
     fn a_single_draw_is_all_of_its_distribution() {
         let found = Distribution::of(vec![u64::MAX], 0, 0).unwrap();
-        assert_eq!([found.min_ps, found.p05_ps, found.median_ps, found.mean_ps], [u64::MAX; 4]);
+        assert_eq!(found.makespans, [Picos(u64::MAX); 6]);
     }
 }

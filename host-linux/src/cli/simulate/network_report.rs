@@ -8,7 +8,8 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::Args;
-use crate::cli::parameters_used::{ParameterSource, SetDocument};
+use crate::cli::parameters_used::{ParameterSource, set_fields};
+use crate::output::Fields;
 use crate::simulation::{BusyLink, Outcome, ParameterSets, Taper};
 
 /// Most links in the text; JSON lists more.
@@ -52,7 +53,7 @@ pub(super) enum NetworkReport {
         /// Step of `utilization_over_time`, seconds.
         #[serde(skip_serializing_if = "Option::is_none")]
         step_s: Option<f64>,
-        busiest_links: Vec<LinkDocument>,
+        busiest_links: Vec<BusyLink>,
         /// Number of links that are as busy as the last one listed.
         as_busy_links: usize,
     },
@@ -82,32 +83,15 @@ pub(super) struct LevelParameters {
     #[serde(flatten)]
     source: ParameterSource,
     /// Parameter sets by message size, ascending.
-    sets: Vec<SetDocument>,
+    sets: Vec<Fields>,
 }
 
 impl LevelParameters {
     /// Parameters of `level`, the nearest being 0.
     fn new(source: ParameterSource, sets: &ParameterSets, level: usize) -> Self {
         let own = sets.by_level().filter(|set| set.level == level);
-        let own = own.map(|set| SetDocument::new(sets, set.number, set.protocol));
+        let own = own.map(|set| set_fields(sets, set.number, set.protocol));
         Self { source, sets: own.collect() }
-    }
-}
-
-#[derive(Serialize)]
-pub(super) struct LinkDocument {
-    link: String,
-    /// Multiple of the capacity of a host's link.
-    capacity: f64,
-    utilization: f64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    utilization_over_time: Vec<f64>,
-}
-
-impl LinkDocument {
-    fn new(link: &BusyLink) -> Self {
-        let BusyLink { name, capacity, utilization, over_time } = link.clone();
-        Self { link: name, capacity, utilization, utilization_over_time: over_time }
     }
 }
 
@@ -145,7 +129,7 @@ impl NetworkReport {
             hosts_used: usage.hosts,
             links: usage.links,
             step_s: usage.step.map(|step| Picos(step).seconds()),
-            busiest_links: usage.busiest.iter().map(LinkDocument::new).collect(),
+            busiest_links: usage.busiest.clone(),
             as_busy_links: usage.as_busy,
         }
     }
@@ -235,13 +219,9 @@ impl NetworkReport {
 
 /// Writes the busiest links, and the number of others as busy as the last one; `not_listed` of
 /// these are not in `listed`.
-fn write_busiest(
-    out: &mut dyn Write,
-    listed: &[LinkDocument],
-    not_listed: usize,
-) -> io::Result<()> {
+fn write_busiest(out: &mut dyn Write, listed: &[BusyLink], not_listed: usize) -> io::Result<()> {
     for link in listed.iter().take(SHOWN) {
-        writeln!(out, "busy                   {:5.1}%  {}", link.utilization * 100.0, link.link)?;
+        writeln!(out, "busy                   {:5.1}%  {}", link.utilization * 100.0, link.name)?;
     }
     let least = listed.get(SHOWN - 1).map_or(0.0, |link| link.utilization);
     let others = listed.iter().skip(SHOWN);

@@ -6,7 +6,7 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use crate::cli::digits::Digits;
-use crate::output::number;
+use crate::output::{Fields, number};
 use crate::sensitivity::{
     Analysis, Differences, Runs, Sensitivity, Tolerance, Units, tolerances_found_by_runs,
 };
@@ -27,8 +27,8 @@ enum Method {
 #[derive(Serialize)]
 pub(super) struct Sensitivities {
     sensitivity_method: Method,
-    sensitivity: Vec<SensitivityDocument>,
-    latency_tolerance: Vec<ToleranceDocument>,
+    sensitivity: Vec<Fields>,
+    latency_tolerance: Vec<Tolerance>,
     #[serde(skip)]
     levels: usize,
     /// Makespan of the run with the given parameters.
@@ -41,64 +41,21 @@ pub(super) struct Sensitivities {
     found: Vec<Sensitivity>,
 }
 
-#[derive(Serialize)]
-struct SensitivityDocument {
-    parameter: &'static str,
-    first_bytes: u64,
-    /// Level of nearness, the nearest being 0.
-    level: usize,
-    /// Value in seconds, or seconds per byte, as are `low` and `high`.
-    value: f64,
-    /// Null if it is unknown on either side of the value.
-    slope: Option<u64>,
-    slope_error: Option<u64>,
-    /// Slope times value over the makespan; null if the slope is unknown.
-    makespan_share: Option<f64>,
-    low: f64,
-    /// Null if unbounded.
-    high: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct ToleranceDocument {
-    growth_percent: u32,
-    /// Growth of L that is tolerated; null if the makespan does not depend on L.
-    latency_s: Option<f64>,
-    /// True if proved, as the order of events is unchanged; false if found by runs.
-    order_stays: bool,
-    /// Smallest growth tried at which the makespan grows by more.
-    exceeded_at_s: Option<f64>,
-    #[serde(skip)]
-    found: Tolerance,
-}
-
-impl SensitivityDocument {
-    fn new(found: &Sensitivity, makespan: Picos) -> Self {
-        let known = !is_unknown(found);
-        Self {
-            makespan_share: share(found, makespan),
-            parameter: found.parameter.symbol(),
-            first_bytes: found.first_bytes,
-            level: found.level,
-            value: found.value.seconds(),
-            slope: known.then_some(found.slope),
-            slope_error: known.then_some(found.slope_error),
-            low: found.low.seconds(),
-            high: found.high.map(Units::seconds),
-        }
-    }
-}
-
-impl ToleranceDocument {
-    fn new(found: &Tolerance) -> Self {
-        Self {
-            growth_percent: found.percent,
-            latency_s: found.latency.map(Picos::seconds),
-            order_stays: found.proved,
-            exceeded_at_s: found.exceeded.map(Picos::seconds),
-            found: *found,
-        }
-    }
+/// Fields of a sensitivity: values in seconds, or seconds per byte; nothing is known of the slope if
+/// it differs on either side of the value, and `high` is null if unbounded.
+fn fields(found: &Sensitivity, makespan: Picos) -> Fields {
+    let known = !is_unknown(found);
+    Fields(vec![
+        ("parameter", found.parameter.symbol().into()),
+        ("first_bytes", found.first_bytes.into()),
+        ("level", found.level.into()),
+        ("value", found.value.seconds().into()),
+        ("slope", known.then_some(found.slope).into()),
+        ("slope_error", known.then_some(found.slope_error).into()),
+        ("makespan_share", share(found, makespan).into()),
+        ("low", found.low.seconds().into()),
+        ("high", found.high.map(Units::seconds).into()),
+    ])
 }
 
 impl Sensitivities {
@@ -150,11 +107,10 @@ impl Sensitivities {
         sets: &ParameterSets,
         Differences { sensitivities: found, tolerances }: Differences,
     ) -> Self {
-        let document = |found| SensitivityDocument::new(found, makespan);
         Self {
             sensitivity_method: method,
-            sensitivity: found.iter().map(document).collect(),
-            latency_tolerance: tolerances.iter().map(ToleranceDocument::new).collect(),
+            sensitivity: found.iter().map(|found| fields(found, makespan)).collect(),
+            latency_tolerance: tolerances,
             levels: sets.levels.len(),
             makespan,
             is_interrupted: false,
@@ -211,7 +167,7 @@ impl Sensitivities {
             "# L may grow until the makespan has grown\n#   by[%] {:>16}",
             digits.head("growth of L")
         )?;
-        for ToleranceDocument { found, .. } in &self.latency_tolerance {
+        for found in &self.latency_tolerance {
             let latency = found.latency.map_or_else(|| "-".to_owned(), |Picos(ps)| digits.cell(ps));
             write!(out, "{:>9} {latency:>16}", found.percent)?;
             if let Some(Picos(exceeded)) = found.exceeded {

@@ -14,7 +14,7 @@ use crate::drive::perftest::{self, TestSizes};
 use crate::flags::parse::{self, Sizes};
 use crate::link::LinkFingerprint;
 use crate::machine::clock::Deadline;
-use crate::output::{PendingFile, number};
+use crate::output::{Fields, PendingFile, number};
 use crate::study::messages::{Deviation, Deviations, Span, plogp_messages};
 use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles};
 
@@ -179,40 +179,27 @@ struct Document<'r> {
     messages: &'r [Deviation],
     chosen_messages: Option<u32>,
     smallest: Smallest,
-    bell: Option<BellDocument>,
+    bell: Option<Fields>,
 }
 
-/// Send overhead by both methods, with intervals.
-#[derive(Serialize)]
-struct BellDocument {
-    size_bytes: u32,
-    messages: u32,
-    gap_s: f64,
-    delay_s_lo: f64,
-    delay_s_hi: f64,
-    send_overhead_s_lo: f64,
-    send_overhead_s_hi: f64,
-    eq4_send_overhead_s: f64,
-    eq4_send_overhead_s_lo: f64,
-    eq4_send_overhead_s_hi: f64,
+/// Send overhead by both methods, with intervals, seconds.
+fn seconds(Bell { gap, stays, leaves, eq_4, .. }: &Bell) -> [(&'static str, f64); 8] {
+    [
+        ("gap_s", gap.median.seconds()),
+        ("delay_s_lo", stays.seconds()),
+        ("delay_s_hi", leaves.seconds()),
+        ("send_overhead_s_lo", gap.low.seconds() - leaves.seconds()),
+        ("send_overhead_s_hi", gap.high.seconds() - stays.seconds()),
+        ("eq4_send_overhead_s", eq_4.median.seconds()),
+        ("eq4_send_overhead_s_lo", eq_4.low.seconds()),
+        ("eq4_send_overhead_s_hi", eq_4.high.seconds()),
+    ]
 }
 
-impl From<&Bell> for BellDocument {
-    fn from(bell: &Bell) -> Self {
-        let Bell { size, messages, gap, stays, leaves, eq_4 } = bell;
-        Self {
-            size_bytes: *size,
-            messages: *messages,
-            gap_s: gap.median.seconds(),
-            delay_s_lo: stays.seconds(),
-            delay_s_hi: leaves.seconds(),
-            send_overhead_s_lo: gap.low.seconds() - leaves.seconds(),
-            send_overhead_s_hi: gap.high.seconds() - stays.seconds(),
-            eq4_send_overhead_s: eq_4.median.seconds(),
-            eq4_send_overhead_s_lo: eq_4.low.seconds(),
-            eq4_send_overhead_s_hi: eq_4.high.seconds(),
-        }
-    }
+fn fields(bell: &Bell) -> Fields {
+    let mut fields = vec![("size_bytes", bell.size.into()), ("messages", bell.messages.into())];
+    fields.extend(seconds(bell).map(|(key, seconds)| (key, seconds.into())));
+    Fields(fields)
 }
 
 impl Report {
@@ -243,7 +230,7 @@ impl Report {
             messages: &self.deviations.rows,
             chosen_messages: self.deviations.chosen,
             smallest: self.smallest,
-            bell: self.bell.as_ref().map(BellDocument::from),
+            bell: self.bell.as_ref().map(fields),
         }
     }
 
@@ -301,20 +288,14 @@ impl Report {
                 time(gap)
             )?;
         }
-        let Some(bell) = self.bell.as_ref().map(BellDocument::from) else { return Ok(()) };
+        let Some(bell) = &self.bell else { return Ok(()) };
+        let [gap, stays, leaves, low, high, eq_4, eq_4_low, eq_4_high] =
+            seconds(bell).map(|(_, seconds)| time(seconds));
         writeln!(
             out,
-            "# o_s at {} by Bell et al.: {} to {} (G_all {}, left between d = {} and {}); by Eq. 4: \
-             {} ({} to {})",
-            number::size(bell.size_bytes.into()),
-            time(bell.send_overhead_s_lo),
-            time(bell.send_overhead_s_hi),
-            time(bell.gap_s),
-            time(bell.delay_s_lo),
-            time(bell.delay_s_hi),
-            time(bell.eq4_send_overhead_s),
-            time(bell.eq4_send_overhead_s_lo),
-            time(bell.eq4_send_overhead_s_hi)
+            "# o_s at {} by Bell et al.: {low} to {high} (G_all {gap}, left between d = {stays} and \
+             {leaves}); by Eq. 4: {eq_4} ({eq_4_low} to {eq_4_high})",
+            number::size(bell.size.into())
         )
     }
 }

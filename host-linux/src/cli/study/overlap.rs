@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use loggap_core::noise::Phases;
 use loggap_core::units::Picos;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::cli::digits::{Digits, FormatArgs};
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
 use crate::cli::trace_args::TraceArgs;
 use crate::flags::parse;
-use crate::output::{PendingFile, number};
+use crate::output::{Fields, PendingFile, number};
 use crate::side_by_side::threads;
 use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, run_each_point};
 use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap, with_gaps};
@@ -224,19 +224,23 @@ struct Report {
 }
 
 /// A makespan or finishing time, for each degree of overlap.
-#[derive(Serialize)]
-struct Times {
-    full_s: f64,
-    present_s: f64,
-    none_s: f64,
-    full_ps: u64,
-    present_ps: u64,
-    none_ps: u64,
-    /// (present − full) / present; null if all times are 0.
-    saved_share: Option<f64>,
-    /// (none − present) / (none − full); null if overlap saves nothing, or if present is outside
-    /// this interval.
-    used_share: Option<f64>,
+struct Times(Three<Picos>);
+
+impl Serialize for Times {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Three { full, present, none } = self.0;
+        let fields = vec![
+            ("full_s", full.seconds().into()),
+            ("present_s", present.seconds().into()),
+            ("none_s", none.seconds().into()),
+            ("full_ps", full.0.into()),
+            ("present_ps", present.0.into()),
+            ("none_ps", none.0.into()),
+            ("saved_share", self.0.saved().into()),
+            ("used_share", self.0.used().into()),
+        ];
+        Fields(fields).serialize(serializer)
+    }
 }
 
 #[derive(Serialize)]
@@ -261,29 +265,16 @@ fn columns(digits: Digits) -> String {
 }
 
 impl Times {
-    fn of(three: &Three<Picos>) -> Self {
-        Self {
-            full_s: three.full.seconds(),
-            present_s: three.present.seconds(),
-            none_s: three.none.seconds(),
-            full_ps: three.full.0,
-            present_ps: three.present.0,
-            none_ps: three.none.0,
-            saved_share: three.saved(),
-            used_share: three.used(),
-        }
-    }
-
     /// Cells of a table's row.
     fn columns(&self, digits: Digits) -> String {
         let percent = |share: Option<f64>| number::decimal(share.map(|share| 100.0 * share), 2);
         format!(
             "{:>16} {:>16} {:>16} {:>9} {:>8}",
-            digits.cell(self.full_ps),
-            digits.cell(self.present_ps),
-            digits.cell(self.none_ps),
-            percent(self.saved_share),
-            percent(self.used_share),
+            digits.cell(self.0.full.0),
+            digits.cell(self.0.present.0),
+            digits.cell(self.0.none.0),
+            percent(self.0.saved()),
+            percent(self.0.used()),
         )
     }
 }
@@ -296,14 +287,14 @@ impl Report {
         });
         let rank = |(rank, ((full, present), none)): (usize, ((&Picos, &Picos), &Picos))| {
             let times = Three { full: *full, present: *present, none: *none };
-            RankTimes { rank, times: Times::of(&times) }
+            RankTimes { rank, times: Times(times) }
         };
-        let gap = |row: &GapRow| GapTimes { factor: row.factor, times: Times::of(&row.makespans) };
+        let gap = |row: &GapRow| GapTimes { factor: row.factor, times: Times(row.makespans) };
         Self {
             study: "overlap",
             schedule: args.pattern.schedule(args.input.as_deref(), &args.trace),
             overhead_exceeds_gap: overhead_exceeds_gap(sets),
-            makespan: given.as_ref().map(|three| Times::of(&makespans(three))),
+            makespan: given.as_ref().map(|three| Times(makespans(three))),
             ranks: ends.enumerate().map(rank).collect(),
             gaps: rows.iter().map(gap).collect(),
             incomplete: interrupted(*done, *all, "runs"),

@@ -14,7 +14,7 @@ use super::{MOST_BYTES, numbers_of_ranks};
 use crate::cli::digits::{Digits, FormatArgs};
 use crate::cli::parameter_args::{preset, preset_help};
 use crate::flags::parse::{self, Sizes};
-use crate::output::{PendingFile, number};
+use crate::output::{Fields, PendingFile, number};
 use crate::simulation::{Job, LoadError, RunError, Source, makespan};
 use crate::study::Chart;
 use crate::study::in_order;
@@ -258,13 +258,15 @@ impl Args {
 
     fn document(&self, links: &[Link]) -> Document {
         let links = links.iter().map(|link| LinkDocument {
-            name: link.preset.name,
-            source: link.preset.source,
-            latency_s: link.parameters.latency.seconds(),
-            overhead_s: link.parameters.overhead.seconds(),
-            gap_s: link.parameters.gap.seconds(),
-            gap_per_byte_s: link.parameters.gap_per_byte.seconds(),
-            rows: link.rows.iter().map(RowDocument::of).collect(),
+            fields: Fields(vec![
+                ("name", link.preset.name.into()),
+                ("source", link.preset.source.into()),
+                ("latency_s", link.parameters.latency.seconds().into()),
+                ("overhead_s", link.parameters.overhead.seconds().into()),
+                ("gap_s", link.parameters.gap.seconds().into()),
+                ("gap_per_byte_s", link.parameters.gap_per_byte.seconds().into()),
+            ]),
+            rows: link.rows.iter().map(fields).collect(),
             loop_misleads_at_ranks: misled(&link.rows),
         });
         Document {
@@ -354,37 +356,20 @@ struct Document {
 
 #[derive(Serialize)]
 struct LinkDocument {
-    name: &'static str,
-    source: &'static str,
-    latency_s: f64,
-    overhead_s: f64,
-    gap_s: f64,
-    gap_per_byte_s: f64,
-    rows: Vec<RowDocument>,
+    #[serde(flatten)]
+    fields: Fields,
+    rows: Vec<Fields>,
     loop_misleads_at_ranks: Vec<u32>,
 }
 
-#[derive(Serialize)]
-struct RowDocument {
-    ranks: u32,
-    algorithm: String,
-    synchronised_s: f64,
-    loop_s: f64,
-    rotated_s: f64,
-    loop_error_s: f64,
-    rotated_error_s: f64,
-}
-
-impl RowDocument {
-    fn of(row: &Row) -> Self {
-        Self {
-            ranks: row.ranks,
-            algorithm: row.algorithm.to_string(),
-            synchronised_s: row.synchronised.seconds(),
-            loop_s: row.looped.seconds(),
-            rotated_s: row.rotated.seconds(),
-            loop_error_s: row.loop_error_s(),
-            rotated_error_s: row.rotated_error_s(),
-        }
-    }
+fn fields(row: &Row) -> Fields {
+    Fields(vec![
+        ("ranks", row.ranks.into()),
+        ("algorithm", row.algorithm.to_string().into()),
+        ("synchronised_s", row.synchronised.seconds().into()),
+        ("loop_s", row.looped.seconds().into()),
+        ("rotated_s", row.rotated.seconds().into()),
+        ("loop_error_s", row.loop_error_s().into()),
+        ("rotated_error_s", row.rotated_error_s().into()),
+    ])
 }

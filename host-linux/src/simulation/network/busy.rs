@@ -1,6 +1,7 @@
 //! Utilization of a network's links.
 
 use loggap_core::sim::network::{Fabric, Flows, Usage};
+use serde::Serialize;
 
 use super::Wiring;
 
@@ -25,15 +26,17 @@ pub struct NetworkUse {
 }
 
 /// Utilization of a link.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BusyLink {
     /// Name: the nodes that it connects.
+    #[serde(rename = "link")]
     pub name: String,
     /// Capacity, in units of a host's link.
     pub capacity: f64,
     /// Time needed for the bytes carried, as a share of the run.
     pub utilization: f64,
     /// Utilization in each time step; empty if it was not recorded.
+    #[serde(rename = "utilization_over_time", skip_serializing_if = "Vec::is_empty")]
     pub over_time: Vec<f64>,
 }
 

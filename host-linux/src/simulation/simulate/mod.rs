@@ -52,7 +52,7 @@ pub struct Job<'a> {
 }
 
 /// Location of a file's operations during the run.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub enum ProgramForm {
     /// All in memory.
     Stored,

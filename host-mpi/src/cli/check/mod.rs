@@ -520,7 +520,7 @@ fn exit(args: &Args, session: &Session<'_>, document: &Document) -> Result<Exit,
     if session.interrupt.is_requested() {
         return Ok(Exit::Interrupted);
     }
-    if document.results.iter().all(|result| result.measured.is_none()) {
+    if document.results.iter().all(|result| result.taken.is_none()) {
         return Err(CliError::failed("no repetition counted, so that there is no number at all"));
     }
     let Some(ppm) = args.assert else { return Ok(Exit::Done) };

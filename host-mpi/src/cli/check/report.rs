@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use loggap::machine::buffer::Alignment;
-use loggap::output::csv;
 use loggap::output::number::{self, micros};
+use loggap::output::{Fields, csv};
 use loggap::profile::ProfileDocument;
 use loggap::study::Chart;
 use loggap_core::model::Estimate;
@@ -74,7 +74,9 @@ pub(super) struct ResultRecord {
     variable: Option<String>,
     /// `None` if no repetition counted.
     #[serde(flatten)]
-    pub(super) measured: Option<MeasuredRecord>,
+    measured: Option<Fields>,
+    #[serde(skip)]
+    pub(super) taken: Option<Taken>,
     predicted_s: Option<f64>,
     predicted_s_lo: Option<f64>,
     predicted_s_hi: Option<f64>,
@@ -93,51 +95,27 @@ pub(super) struct ResultRecord {
     estimates: Option<[Estimate<Picos>; 2]>,
 }
 
-/// Measured values of one operation and size.
-#[derive(Debug, Serialize)]
-pub(super) struct MeasuredRecord {
-    measured_s: f64,
-    measured_s_lo: f64,
-    measured_s_hi: f64,
-    /// Share of the repetitions that count and exceed the median by more than
-    /// the shortest detour.
-    measured_slow_share: f64,
-    /// Duration of the start and of reading the clock, which all measured times exclude.
-    start_s: f64,
-    /// Message from rank 0, and message to rank 0, after a common start.
-    message_s: f64,
-    message_back_s: f64,
-    exchange_s: f64,
-    post_s: f64,
-    local_s: f64,
-    combine_s: f64,
-    /// Page faults of rank 0 per repetition.
-    page_faults: f64,
-    skew_s: f64,
-    reps: u64,
-    discarded: u64,
-}
-
-impl From<&Taken> for MeasuredRecord {
-    fn from(taken: &Taken) -> Self {
-        Self {
-            measured_s: taken.operation.value.seconds(),
-            measured_s_lo: taken.operation.low.seconds(),
-            measured_s_hi: taken.operation.high.seconds(),
-            measured_slow_share: taken.slow.value(),
-            start_s: taken.start.seconds(),
-            message_s: taken.message.value.seconds(),
-            message_back_s: taken.back.value.seconds(),
-            exchange_s: taken.exchange.value.seconds(),
-            post_s: taken.post.value.seconds(),
-            local_s: taken.local.value.seconds(),
-            combine_s: taken.combine.value.seconds(),
-            page_faults: taken.page_faults,
-            skew_s: taken.skew.seconds(),
-            reps: taken.valid,
-            discarded: taken.discarded,
-        }
-    }
+/// Measured values of one operation and size. `start_s`, of the start and of reading the clock, is
+/// part of none of them; `message_s` is from rank 0, `message_back_s` to it, after a common start;
+/// page faults are those of rank 0 in a repetition.
+fn fields(taken: &Taken) -> Fields {
+    Fields(vec![
+        ("measured_s", taken.operation.value.seconds().into()),
+        ("measured_s_lo", taken.operation.low.seconds().into()),
+        ("measured_s_hi", taken.operation.high.seconds().into()),
+        ("measured_slow_share", taken.slow.value().into()),
+        ("start_s", taken.start.seconds().into()),
+        ("message_s", taken.message.value.seconds().into()),
+        ("message_back_s", taken.back.value.seconds().into()),
+        ("exchange_s", taken.exchange.value.seconds().into()),
+        ("post_s", taken.post.value.seconds().into()),
+        ("local_s", taken.local.value.seconds().into()),
+        ("combine_s", taken.combine.value.seconds().into()),
+        ("page_faults", taken.page_faults.into()),
+        ("skew_s", taken.skew.seconds().into()),
+        ("reps", taken.valid.into()),
+        ("discarded", taken.discarded.into()),
+    ])
 }
 
 impl ResultRecord {
@@ -164,7 +142,8 @@ impl ResultRecord {
             ranks: *ranks,
             algorithm: algorithm.name(),
             variable,
-            measured: taken.map(MeasuredRecord::from),
+            measured: taken.map(fields),
+            taken: taken.cloned(),
             predicted_s,
             predicted_s_lo: of(|estimate| estimate.low),
             predicted_s_hi: of(|estimate| estimate.high),
@@ -181,8 +160,8 @@ impl ResultRecord {
     }
 
     fn measured_s(&self) -> Times {
-        self.measured.as_ref().map_or([None; 3], |measured| {
-            [measured.measured_s, measured.measured_s_lo, measured.measured_s_hi].map(Some)
+        self.taken.as_ref().map_or([None; 3], |Taken { operation, .. }| {
+            [operation.value, operation.low, operation.high].map(|time| Some(time.seconds()))
         })
     }
 
@@ -307,7 +286,7 @@ fn row(out: &mut dyn Write, result: &ResultRecord, document: &Document) -> io::R
         format!(
             " {:>9} {:>7} {:>12}",
             micros(result.predicted_quiet_s),
-            percent(result.measured.as_ref().map(|measured| measured.measured_slow_share)),
+            percent(result.taken.as_ref().map(|taken| taken.slow.value())),
             percent(result.predicted_slow_share)
         )
     } else {
