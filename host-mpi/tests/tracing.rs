@@ -257,7 +257,7 @@ fn rules_that_the_library_read_are_in_the_trace() {
     let program = Program::compiled("solvers.c", &["-O1"]).unwrap();
     let rules = program.folder.path().join("rules");
     // Allreduce (2) on 2 ranks and more: ring (4).
-    std::fs::write(&rules, "1\n2\n1\n2 1\n0 4 0 0\n").unwrap();
+    fs::write(&rules, "1\n2\n1\n2 1\n0 4 0 0\n").unwrap();
     let mut command = ranks(2);
     command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
     command.env("OMPI_MCA_coll_tuned_dynamic_rules_filename", &rules);

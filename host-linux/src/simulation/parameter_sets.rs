@@ -261,7 +261,7 @@ mod tests {
         let range = |first, last, half_rtt: i64, latency: Option<i64>| Range {
             first: Bytes(first),
             last: Bytes(last),
-            gap: line(1_000, 1),
+            gap: line(if first == 1 { 100 } else { 1_000 }, 1),
             half_rtt: Some(line(half_rtt, 1)),
             send_overhead: Some(line(100, 0)),
             recv_overhead: Some(line(300, 0)),
