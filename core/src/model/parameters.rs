@@ -1,6 +1,7 @@
 //! Parameter sets of `LogGOPS`.
 
 use crate::units::{Bytes, Overflow, PerByte, Picos};
+use crate::wide::divide;
 
 /// Parameters of `LogGOPS` (Hoefler, Schneider, Lumsdaine, HPDC '10) in the form used by its
 /// simulators: one overhead for both ends, which grows with the size.
@@ -37,11 +38,10 @@ impl LogGops {
     pub fn shorten(&mut self, receive: &mut ReceiveOverhead, time: Picos) {
         let rest = time.since(self.latency);
         self.latency = self.latency.since(time);
-        let sum = u128::from(self.overhead.0) + u128::from(receive.overhead.0);
-        let kept = sum.saturating_sub(rest.0.into());
+        let sum = self.overhead.0.saturating_add(receive.overhead.0);
+        let kept = sum.saturating_sub(rest.0);
         for overhead in [&mut self.overhead, &mut receive.overhead] {
-            let part = (u128::from(overhead.0) * kept).checked_div(sum).unwrap_or_default();
-            overhead.0 = u64::try_from(part).unwrap_or(overhead.0);
+            overhead.0 = divide(overhead.0, kept, sum).map_or(0, |(part, _)| part);
         }
     }
 

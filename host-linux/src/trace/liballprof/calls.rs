@@ -1,6 +1,6 @@
 //! Calls of the text, and where their arguments are.
 
-use loggap_core::trace::Direction::{self, Receive, Send};
+use loggap_core::trace::Direction::{self, Receive as Recv, Send};
 use loggap_core::trace::Mode;
 
 /// Effect of a call.
@@ -59,176 +59,64 @@ impl Call {
     pub(super) fn has(&self, role: Role) -> bool {
         self.roles.contains(&role)
     }
-
-    const fn with_request(self) -> Self {
-        Self { has_request: true, ..self }
-    }
 }
 
-const fn call(name: &'static str, action: Action, roles: &'static [Role]) -> Call {
-    Call { name, action, roles, has_request: false }
+/// Calls whose arguments matter: their action, names without and with a request at the end, and roles.
+macro_rules! calls {
+    ($($action:expr, [$($name:ident)*] [$($posted:ident)*] $roles:expr;)*) => {
+        &[$(
+            $(Call { name: stringify!($name), action: $action, roles: $roles, has_request: false },)*
+            $(Call { name: stringify!($posted), action: $action, roles: $roles, has_request: true },)*
+        )*]
+    };
 }
 
 const SEND: &[Role] = &[Skip, Count(Send), Type(Send), Peer(Send), Tag(Send), Comm];
-const RECV: &[Role] = &[Skip, Count(Receive), Type(Receive), Peer(Receive), Tag(Receive), Comm];
-const ALL: &[Role] =
-    &[Buffer(Send), Count(Send), Type(Send), Buffer(Receive), Count(Receive), Type(Receive), Comm];
-const ROOTED: &[Role] = &[
-    Buffer(Send),
-    Count(Send),
-    Type(Send),
-    Buffer(Receive),
-    Count(Receive),
-    Type(Receive),
-    Root,
-    Comm,
-];
-const BCAST: &[Role] = &[Skip, Count(Send), Type(Send), Root, Comm];
-const REDUCED_TO_ROOT: &[Role] =
-    &[Buffer(Send), Buffer(Receive), Count(Send), Type(Send), Skip, Root, Comm];
-const REDUCED: &[Role] = &[Buffer(Send), Buffer(Receive), Count(Send), Type(Send), Skip, Comm];
+const RECV: &[Role] = &[Skip, Count(Recv), Type(Recv), Peer(Recv), Tag(Recv), Comm];
 
 use Action::{Collective, Message, Persistent, Start, Test, Wait};
 use Mode::{Buffered, Ready, Standard, Synchronous};
 
-/// Calls whose arguments matter.
-static CALLS: [Call; 52] = [
-    call("Send", Message(Standard), SEND),
-    call("Bsend", Message(Buffered), SEND),
-    call("Ssend", Message(Synchronous), SEND),
-    call("Rsend", Message(Ready), SEND),
-    call("Isend", Message(Standard), SEND).with_request(),
-    call("Ibsend", Message(Buffered), SEND).with_request(),
-    call("Issend", Message(Synchronous), SEND).with_request(),
-    call("Irsend", Message(Ready), SEND).with_request(),
-    call("Recv", Message(Standard), RECV),
-    call("Irecv", Message(Standard), RECV).with_request(),
-    call(
-        "Sendrecv",
-        Message(Standard),
-        &[
-            Skip,
-            Count(Send),
-            Type(Send),
-            Peer(Send),
-            Tag(Send),
-            Skip,
-            Count(Receive),
-            Type(Receive),
-            Peer(Receive),
-            Tag(Receive),
-            Comm,
-        ],
-    ),
-    call(
-        "Sendrecv_replace",
-        Message(Standard),
-        &[Skip, Count(Send), Type(Send), Peer(Send), Tag(Send), Peer(Receive), Tag(Receive), Comm],
-    ),
-    call("Send_init", Persistent(Standard), SEND).with_request(),
-    call("Bsend_init", Persistent(Buffered), SEND).with_request(),
-    call("Ssend_init", Persistent(Synchronous), SEND).with_request(),
-    call("Rsend_init", Persistent(Ready), SEND).with_request(),
-    call("Recv_init", Persistent(Standard), RECV).with_request(),
-    call("Start", Start, &[Request]),
-    call("Startall", Start, &[Requests, Request]),
-    call("Wait", Wait, &[Request]),
-    call("Waitall", Wait, &[Requests, Request]),
-    call("Waitany", Test, &[]),
-    call("Waitsome", Test, &[]),
-    call("Test", Test, &[]),
-    call("Testall", Test, &[]),
-    call("Testany", Test, &[]),
-    call("Testsome", Test, &[]),
-    call("Probe", Test, &[]),
-    call("Iprobe", Test, &[]),
-    call("Barrier", Collective, &[Comm]),
-    call("Bcast", Collective, BCAST),
-    call("Reduce", Collective, REDUCED_TO_ROOT),
-    call("Allreduce", Collective, REDUCED),
-    call("Scan", Collective, REDUCED),
-    call("Exscan", Collective, REDUCED),
-    call("Gather", Collective, ROOTED),
-    call("Scatter", Collective, ROOTED),
-    call("Allgather", Collective, ALL),
-    call("Alltoall", Collective, ALL),
-    call(
-        "Gatherv",
-        Collective,
-        &[
-            Buffer(Send),
-            Count(Send),
-            Type(Send),
-            Buffer(Receive),
-            Counts(Receive),
-            List,
-            Type(Receive),
-            Root,
-            Comm,
-        ],
-    ),
-    call(
-        "Scatterv",
-        Collective,
-        &[
-            Buffer(Send),
-            Counts(Send),
-            List,
-            Type(Send),
-            Buffer(Receive),
-            Count(Receive),
-            Type(Receive),
-            Root,
-            Comm,
-        ],
-    ),
-    call(
-        "Allgatherv",
-        Collective,
-        &[
-            Buffer(Send),
-            Count(Send),
-            Type(Send),
-            Buffer(Receive),
-            Counts(Receive),
-            List,
-            Type(Receive),
-            Comm,
-        ],
-    ),
-    call(
-        "Alltoallv",
-        Collective,
-        &[
-            Buffer(Send),
-            Counts(Send),
-            List,
-            Type(Send),
-            Buffer(Receive),
-            Counts(Receive),
-            List,
-            Type(Receive),
-            Comm,
-        ],
-    ),
-    call(
-        "Reduce_scatter",
-        Collective,
-        &[Buffer(Send), Buffer(Receive), Counts(Receive), Type(Receive), Skip, Comm],
-    ),
-    call(
-        "Reduce_scatter_block",
-        Collective,
-        &[Buffer(Send), Buffer(Receive), Count(Receive), Type(Receive), Skip, Comm],
-    ),
-    call("Ibarrier", Collective, &[Comm]).with_request(),
-    call("Ibcast", Collective, BCAST).with_request(),
-    call("Iallreduce", Collective, REDUCED).with_request(),
-    call("Ireduce", Collective, REDUCED_TO_ROOT).with_request(),
-    call("Iallgather", Collective, ALL).with_request(),
-    call("Ialltoall", Collective, ALL).with_request(),
-    call("Request_free", Wait, &[Request]),
-];
+static CALLS: &[Call] = calls! {
+    Message(Standard), [Send] [Isend] SEND;
+    Message(Buffered), [Bsend] [Ibsend] SEND;
+    Message(Synchronous), [Ssend] [Issend] SEND;
+    Message(Ready), [Rsend] [Irsend] SEND;
+    Message(Standard), [Recv] [Irecv] RECV;
+    Message(Standard), [Sendrecv] []
+        &[Skip, Count(Send), Type(Send), Peer(Send), Tag(Send), Skip, Count(Recv), Type(Recv), Peer(Recv), Tag(Recv), Comm];
+    Message(Standard), [Sendrecv_replace] []
+        &[Skip, Count(Send), Type(Send), Peer(Send), Tag(Send), Peer(Recv), Tag(Recv), Comm];
+    Persistent(Standard), [] [Send_init] SEND;
+    Persistent(Buffered), [] [Bsend_init] SEND;
+    Persistent(Synchronous), [] [Ssend_init] SEND;
+    Persistent(Ready), [] [Rsend_init] SEND;
+    Persistent(Standard), [] [Recv_init] RECV;
+    Start, [Start] [] &[Request];
+    Start, [Startall] [] &[Requests, Request];
+    Wait, [Wait Request_free] [] &[Request];
+    Wait, [Waitall] [] &[Requests, Request];
+    Test, [Waitany Waitsome Test Testall Testany Testsome Probe Iprobe] [] &[];
+    Collective, [Barrier] [Ibarrier] &[Comm];
+    Collective, [Bcast] [Ibcast] &[Skip, Count(Send), Type(Send), Root, Comm];
+    Collective, [Reduce] [Ireduce] &[Buffer(Send), Buffer(Recv), Count(Send), Type(Send), Skip, Root, Comm];
+    Collective, [Allreduce Scan Exscan] [Iallreduce]
+        &[Buffer(Send), Buffer(Recv), Count(Send), Type(Send), Skip, Comm];
+    Collective, [Gather Scatter] []
+        &[Buffer(Send), Count(Send), Type(Send), Buffer(Recv), Count(Recv), Type(Recv), Root, Comm];
+    Collective, [Allgather Alltoall] [Iallgather Ialltoall]
+        &[Buffer(Send), Count(Send), Type(Send), Buffer(Recv), Count(Recv), Type(Recv), Comm];
+    Collective, [Gatherv] []
+        &[Buffer(Send), Count(Send), Type(Send), Buffer(Recv), Counts(Recv), List, Type(Recv), Root, Comm];
+    Collective, [Scatterv] []
+        &[Buffer(Send), Counts(Send), List, Type(Send), Buffer(Recv), Count(Recv), Type(Recv), Root, Comm];
+    Collective, [Allgatherv] []
+        &[Buffer(Send), Count(Send), Type(Send), Buffer(Recv), Counts(Recv), List, Type(Recv), Comm];
+    Collective, [Alltoallv] []
+        &[Buffer(Send), Counts(Send), List, Type(Send), Buffer(Recv), Counts(Recv), List, Type(Recv), Comm];
+    Collective, [Reduce_scatter] [] &[Buffer(Send), Buffer(Recv), Counts(Recv), Type(Recv), Skip, Comm];
+    Collective, [Reduce_scatter_block] [] &[Buffer(Send), Buffer(Recv), Count(Recv), Type(Recv), Skip, Comm];
+};
 
 /// The call of this name without `MPI_`, in any case.
 pub(super) fn find(name: &str) -> Option<&'static Call> {
