@@ -188,9 +188,10 @@ impl Sweep {
                 *number = axis.applied(raw, *number).unwrap_or(u64::MAX);
             }
             let ends = sets.protocols.iter_mut().zip(&mut sets.receive);
-            for ((protocol, receive), one_way) in ends.zip(hidden) {
+            for ((protocol, receive), one_way) in ends.zip(hidden).filter(|one| one.1 > Picos::ZERO)
+            {
                 let scaled = Picos(axis.applied(raw, one_way.0).unwrap_or(u64::MAX));
-                protocol.parameters.latency.0 += scaled.since(one_way).0;
+                protocol.parameters.latency = scaled.since(one_way);
                 protocol.parameters.shorten(receive, one_way.since(scaled));
             }
         }
