@@ -119,8 +119,8 @@ impl ParameterSets {
     }
 
     /// Sets of measured ranges, with separate overheads of both ends as measured, and `eager_limit`
-    /// as S. With handshakes, that of a message above S, two messages of one byte, is taken out of
-    /// what it took when it was measured, and out of its gap. No message is faster than one byte.
+    /// as S. Measured times and gaps above S contain a handshake, two messages of one byte; if the
+    /// simulation has its own, it is subtracted. A message takes at least as long as one of one byte.
     ///
     /// # Errors
     ///

@@ -39,7 +39,7 @@ struct Report {
     unfinished: usize,
     /// Ranks whose trace is not whole.
     incomplete: Vec<u32>,
-    /// Those of them whose files are lost.
+    /// Ranks whose files are lost.
     lost: Vec<u32>,
     findings: Vec<Finding>,
 }

@@ -209,8 +209,8 @@ impl Sweep {
     }
 }
 
-/// What a message of one byte takes with each set of which L is 0, if `axis` has factors of L: where
-/// overheads hide L, its factors are those of this time. Else 0.
+/// One-way time of one byte with each set whose L is 0, if `axis` has factors of L; else 0. Where
+/// overheads hide L, factors apply to this time.
 fn hidden(sets: &ParameterSets, axis: &Axis) -> Vec<Picos> {
     let is_latency = (axis.form, axis.swept) == (Form::Factor, Parameter::Latency);
     let one_way = |(protocol, receive): (&Protocol, &ReceiveOverhead)| {

@@ -81,7 +81,7 @@ pub struct Options {
     pub graph: Graph,
 }
 
-/// What the trace of a rank lacks.
+/// Missing part of a rank's trace.
 #[derive(Debug, thiserror::Error)]
 pub enum Incomplete {
     /// Its end.

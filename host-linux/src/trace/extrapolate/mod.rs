@@ -210,7 +210,7 @@ impl Extrapolation {
         }
     }
 
-    /// One line, if messages that reach nobody in the trace may do so on the larger grid.
+    /// Warning, in one line, that sends and receives of `MPI_PROC_NULL` may have been misunderstood.
     #[must_use]
     pub fn doubt(&self) -> Option<String> {
         let nulls = Some(self.nulls).filter(|nulls| *nulls > 0)?;
