@@ -453,7 +453,7 @@ fn clocks_of_ranks_that_read_one_agree_within_the_bounds() {
         for (rank, clock) in clocks.iter().enumerate().skip(1) {
             let truth = bases[0].wrapping_sub(bases[rank]).cast_signed();
             assert!((clock.offset_ns - truth).abs() <= clock.bound_ns, "{rank}: {clock:?} {truth}");
-            assert!((1..10_000_000).contains(&clock.bound_ns), "{clock:?}");
+            assert!((1..1_000_000_000).contains(&clock.bound_ns), "{clock:?}");
         }
     }
 }

@@ -138,8 +138,8 @@ impl Range {
     /// The range as one `LogGOPS` set with the send overhead as `o` and `O`, and the receive
     /// overhead separately.
     ///
-    /// Overheads that overlap the transfer, so that both are longer than half the round trip, are
-    /// shortened to it: a message takes as long as measured.
+    /// Where no positive latency was measured, a message of one byte takes half the round trip: both
+    /// overheads, which overlap the transfer, are shortened to it.
     ///
     /// # Errors
     ///
@@ -157,6 +157,7 @@ impl Range {
             LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit };
         if let (Picos::ZERO, Ok((half_rtt, _))) = (latency, self.nonnegative(Curve::HalfRtt)) {
             let both = Picos(overhead.0.saturating_add(receive.overhead.0));
+            set.latency = half_rtt.since(both);
             set.shorten(&mut receive, both.since(half_rtt));
         }
         Ok((set, receive))
@@ -298,7 +299,7 @@ mod tests {
         hidden.latency = None;
         assert_eq!(of(&hidden), [500, 0, 1_000]);
         hidden.half_rtt = Some(line(4_000, 3));
-        assert_eq!(of(&hidden), [1_000, 0, 2_000], "nothing overlaps");
+        assert_eq!(of(&hidden), [1_000, 1_000, 2_000], "nothing overlaps");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! of the distribution that the profile's confidence level states. A line (o_s, o_r, g with their
 //! values per byte) is drawn at its centre, the size where it is known best, and its slope
 //! independently of that, because the fit makes the two independent there ([`SizeLine`]); L is
-//! independent of all lines. An interval's longer side counts, because measured intervals are cut
+//! independent of all lines. Half the round trip is drawn in place of an L that overheads hide. An interval's longer side counts, because measured intervals are cut
 //! off at 0. Negative draws are repeated, which truncates the distribution. Ranges keep their sizes
 //! and order.
 
@@ -68,7 +68,14 @@ impl ProfileDraws {
         let mut normal = Normal { random, half_interval: self.half_interval };
         let mut drawn = self.ranges.clone();
         for range in &mut drawn {
-            range.latency = normal.latency(range);
+            // Where overheads hide L, half the round trip is what a message takes.
+            let is_hidden = range.latency.is_none_or(|latency| latency.value.0 <= 0)
+                && range.half_rtt.as_ref().is_some_and(is_bounded);
+            if is_hidden {
+                range.half_rtt = normal.line(range, Curve::HalfRtt);
+            } else {
+                range.latency = normal.latency(range);
+            }
             range.send_overhead = normal.line(range, Curve::SendOverhead);
             range.recv_overhead = normal.line(range, Curve::RecvOverhead);
             range.gap = normal.line(range, Curve::Gap).unwrap_or(range.gap);
@@ -202,6 +209,27 @@ mod tests {
                 ParameterSets::of_ranges(&drawn, Bytes(65_535), Rendezvous::Instant).unwrap();
             assert!(sets.parameters().is_ok());
         }
+    }
+
+    /// Without a positive L, a message takes the half of the round trip that was drawn.
+    #[test]
+    fn a_hidden_latency_has_the_interval_of_half_the_round_trip() {
+        let text = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_bytes":1000,
+            "half_rtt_s":2e-7,"half_rtt_s_lo":1.4e-7,"half_rtt_s_hi":2.6e-7,"half_rtt_per_byte_s":0,
+            "half_rtt_per_byte_s_lo":0,"half_rtt_per_byte_s_hi":0,
+            "send_overhead_s":2e-7,"send_overhead_per_byte_s":0,
+            "recv_overhead_s":2e-7,"recv_overhead_per_byte_s":0,
+            "gap_s":1e-7,"gap_per_byte_s":0}]}"#;
+        let draws = ProfileDraws::new(&ProfileDocument::parse(text.as_bytes()).unwrap()).unwrap();
+        let mut random = Random::new(3);
+        let one_way = |_| {
+            let drawn = draws.draw(&mut random);
+            let (set, receive) = drawn[0].loggops_apart(Bytes(65_535)).unwrap();
+            set.overhead.0 + set.latency.0 + receive.overhead.0
+        };
+        let all: Vec<u64> = (0..1_000).map(one_way).collect();
+        let inside = all.iter().filter(|time| (140_000..=260_000).contains(*time)).count();
+        assert!((930..=970).contains(&inside), "{inside}");
     }
 
     #[test]

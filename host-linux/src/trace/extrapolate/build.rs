@@ -1,6 +1,6 @@
 //! From the traces of a program to the programs of its ranks on more of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::{iter, mem};
 
@@ -163,6 +163,7 @@ fn between_others<'t>(
 }
 
 fn rule(traces: &[Vec<Traced<'_>>], scaling: &Scaling) -> Result<Rule, ExtrapolateError> {
+    check_lists(traces)?;
     let grids =
         |grid: &Grid| Ok(Rule { mappings: grid::find_all(traces, grid)?, phases: Vec::new() });
     match (scaling, traces) {
@@ -184,6 +185,22 @@ fn rule(traces: &[Vec<Traced<'_>>], scaling: &Scaling) -> Result<Rule, Extrapola
             })
         }
     }
+}
+
+/// Refuses lists of counts that have other values in another trace.
+fn check_lists(traces: &[Vec<Traced<'_>>]) -> Result<(), ExtrapolateError> {
+    let values = |all: &Vec<Traced<'_>>| -> BTreeSet<(String, u64)> {
+        let calls = all.iter().flat_map(|traced| &traced.calls);
+        let of_call = |noted: &NotedCall<'_>| {
+            let runs: Vec<_> = noted.call.lists.iter().flat_map(|list| list.runs()).collect();
+            runs.into_iter().map(|(_, value)| (noted.name.clone(), *value)).collect::<Vec<_>>()
+        };
+        calls.flat_map(of_call).collect()
+    };
+    let mut all = traces.iter().map(values);
+    let first = all.next().unwrap_or_default();
+    let other = all.find_map(|next| next.symmetric_difference(&first).next().cloned());
+    other.map_or(Ok(()), |(name, _)| Err(ExtrapolateError::Lists(name)))
 }
 
 impl Rule {

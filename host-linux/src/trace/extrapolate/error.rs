@@ -16,6 +16,12 @@ pub enum ExtrapolateError {
     /// A rank of the trace is missing.
     #[error("the file of rank {0} is lost: what larger programs do there is not known")]
     Lost(u32),
+    /// Lists of counts differ between traces.
+    #[error(
+        "the lists of counts of {0} differ between the traces: how they grow is not fitted; with one \
+         trace they repeat"
+    )]
+    Lists(String),
     /// Too many ranks.
     #[error("the larger program has more than 2147483647 ranks")]
     Ranks,

@@ -111,7 +111,7 @@ struct Judgement {
 
 impl Judgement {
     /// Of the relative differences of the prediction and of that with a free network, and half of
-    /// the relative interval of the measurement and of the profile together.
+    /// the relative interval of the measurement.
     fn of(difference: f64, free: f64, half: f64) -> Self {
         let bound = half.max(BOUND);
         let verdict = match difference.abs() <= bound {
@@ -134,7 +134,6 @@ impl Document {
         let difference = relative(predicted.value, measured.value);
         let free_network_difference = relative(free, measured.value);
         let half = measured.high.since(measured.low).seconds() / 2.0 / measured.value.seconds();
-        let half = half.hypot(runs.uncertainty);
         let bound = half.max(BOUND);
         let Judgement { verdict, compute_only } =
             Judgement::of(difference, free_network_difference, half);
