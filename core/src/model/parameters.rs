@@ -33,8 +33,15 @@ pub struct ReceiveOverhead {
 }
 
 impl LogGops {
-    /// Takes `time` from what a message of one byte takes, `o + L + o_r`: from L, and what L does
-    /// not have from both overheads, in proportion.
+    /// End-to-end time of a message of one byte, `o + L + o_r`; saturates at 2⁶⁴ ps.
+    #[must_use]
+    pub const fn one_byte(&self, receive: &ReceiveOverhead) -> Picos {
+        let sent = self.overhead.0.saturating_add(self.latency.0);
+        Picos(sent.saturating_add(receive.overhead.0))
+    }
+
+    /// Takes `time` from [`LogGops::one_byte`]: from L, and what L does not have from both
+    /// overheads, in proportion.
     pub fn shorten(&mut self, receive: &mut ReceiveOverhead, time: Picos) {
         let rest = time.since(self.latency);
         self.latency = self.latency.since(time);

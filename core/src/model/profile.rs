@@ -156,7 +156,7 @@ impl Range {
         let mut set =
             LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit };
         if let (Picos::ZERO, Ok((half_rtt, _))) = (latency, self.nonnegative(Curve::HalfRtt)) {
-            let both = Picos(overhead.0.saturating_add(receive.overhead.0));
+            let both = set.one_byte(&receive);
             set.latency = half_rtt.since(both);
             set.shorten(&mut receive, both.since(half_rtt));
         }

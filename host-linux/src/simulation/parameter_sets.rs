@@ -131,23 +131,18 @@ impl ParameterSets {
         rendezvous: Rendezvous,
     ) -> Result<Self, UnusableRange> {
         let (mut protocols, mut receive) = (Vec::new(), Vec::new());
-        let mut handshake = None;
+        let mut eager: Option<(Picos, Picos)> = None;
         for range in ranges {
             let (mut parameters, mut ends) = range
                 .loggops_apart(eager_limit)
                 .map_err(|error| UnusableRange { first: range.first, last: range.last, error })?;
-            let handshake = *handshake.get_or_insert_with(|| {
-                let of_one = [parameters.overhead, parameters.latency, ends.overhead];
-                Picos(of_one.iter().fold(0, |sum: u64, time| sum.saturating_add(2 * time.0)))
-            });
+            let one_way = parameters.one_byte(&ends);
+            let &mut (least, least_gap) = eager.get_or_insert((one_way, parameters.gap));
             if rendezvous == Rendezvous::Handshake && range.first > eager_limit {
-                let of_one = Picos(handshake.0 / 2);
-                let times = [parameters.overhead, parameters.latency, ends.overhead];
-                let all = Picos(times.iter().fold(0, |sum: u64, time| sum.saturating_add(time.0)));
-                parameters.shorten(&mut ends, all.since(of_one).min(handshake));
-                let least =
-                    protocols.first().map_or(parameters.gap, |set: &Protocol| set.parameters.gap);
-                parameters.gap = parameters.gap.since(handshake).max(least.min(parameters.gap));
+                let handshake = Picos(least.0.saturating_mul(2));
+                parameters.shorten(&mut ends, one_way.since(least).min(handshake));
+                let gap = parameters.gap;
+                parameters.gap = gap.since(handshake).max(least_gap.min(gap));
             }
             protocols.push(Protocol { first: range.first, parameters });
             receive.push(ends);

@@ -216,8 +216,7 @@ fn hidden(sets: &ParameterSets, axis: &Axis) -> Vec<Picos> {
     let one_way = |(protocol, receive): (&Protocol, &ReceiveOverhead)| {
         let set = &protocol.parameters;
         let is_hidden = is_latency && set.latency == Picos::ZERO;
-        let both = set.overhead.0.saturating_add(receive.overhead.0);
-        if is_hidden { Picos(both) } else { Picos::ZERO }
+        if is_hidden { set.one_byte(receive) } else { Picos::ZERO }
     };
     sets.protocols.iter().zip(&sets.receive).map(one_way).collect()
 }
