@@ -434,6 +434,8 @@ fn a_full_disk_ends_the_trace_and_not_the_program() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let said = "rank 0: the trace ends here: cannot write its file: No space left";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    let last = ended.stderr.trim_end();
+    assert!(last.ends_with("incomplete: 1 of 1 files of ranks end early or are missing"), "{last}");
     let kept = program.directory().with_extension("kept");
     let summary = Summary::of(&Trace::open(&kept).unwrap()).unwrap();
     assert!(summary.messages > 5_000 && summary.by_rank[0].cut_bytes == 0, "{summary:?}");

@@ -969,6 +969,20 @@ fn messages_larger_than_those_of_the_profile_are_warned_of() {
     assert!(told.contains("messages of up to 65,537 B are extrapolated"), "{told}");
 }
 
+#[test]
+fn a_measured_one_way_time_that_the_model_does_not_give_is_told() {
+    let with_half_rtt = |per_byte: &str| {
+        let line = format!(r#""half_rtt_s":4e-6,"half_rtt_per_byte_s":{per_byte},"gap_s":1e-6,"#);
+        told_of_profile(&UNCERTAIN.replace(r#""gap_s":1e-6,"#, &line), &[])
+    };
+    // 4 us + 65,535 · 2 ns are measured; o + L + o + 65,535 · G = 69.5 us are simulated.
+    let [_, told] = with_half_rtt("2e-9");
+    let expected = "link.json: RTT/2 of 64 KiB is 135 us as measured and 69.5 us by the other \
+                    parameters, which the simulation uses\n";
+    assert!(told.starts_with("warning: ") && told.ends_with(expected), "{told}");
+    assert_eq!(with_half_rtt("1.1e-9")[1], "");
+}
+
 /// The makespans of a broadcast of 8 B, with this profile.
 fn monte_carlo(profile: &str, arguments: &[&str]) -> Value {
     let folder = Folder::new();

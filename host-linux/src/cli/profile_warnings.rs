@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use loggap_core::model::{Coefficient, Parameter, Range};
-use loggap_core::units::Bytes;
+use loggap_core::model::{Coefficient, Parameter, Range, SizeLine};
+use loggap_core::units::{Bytes, Picos};
 
 use crate::output::number;
 use crate::profile::{ProfileDocument, SizeSpan};
@@ -50,6 +50,45 @@ pub(super) fn extrapolated(
             path.display(),
             number::size(last.0),
             number::size(largest.0)
+        ));
+    }
+}
+
+/// Ratio of one-way times that is worth a warning.
+const UNLIKE: f64 = 1.2;
+
+/// Warns if a message of up to `largest` bytes takes, by o_s + L + o_r + (s − 1)·max(G, O_r), another
+/// time than the RTT/2 that was measured for it: the model has no other slope (copies at both ends,
+/// one after the other, are slower).
+pub(super) fn unlike_half_rtt(
+    path: &Path,
+    document: &ProfileDocument,
+    largest: Bytes,
+    console: &mut Console,
+) {
+    let used = document.ranges.iter().map(|record| &record.range);
+    let differences = used.filter(|range| range.first <= largest).filter_map(|range| {
+        let size = range.last.min(largest);
+        let measured = range.half_rtt.filter(SizeLine::has_slope)?.at(size).picos()?;
+        let (set, receive) = range.loggops_apart(Bytes::default()).ok()?;
+        let per_byte = set.gap_per_byte.max(receive.overhead_per_byte);
+        let further = per_byte.times(size.after_first()).ok()?;
+        let modelled = set.one_byte(&receive).plus(further).ok()?;
+        let [measured, modelled] = [measured, modelled].map(Picos::seconds);
+        let (least, most) = (measured.min(modelled), measured.max(modelled));
+        Some((most / least, size, measured, modelled))
+    });
+    let farthest = differences.max_by(|(one, ..), (other, ..)| one.total_cmp(other));
+    if let Some((ratio, size, measured, modelled)) = farthest
+        && ratio > UNLIKE
+    {
+        console.warn(format_args!(
+            "{}: RTT/2 of {} is {} as measured and {} by the other parameters, which the simulation \
+             uses",
+            path.display(),
+            number::size(size.0),
+            number::in_units(measured, number::TIME),
+            number::in_units(modelled, number::TIME),
         ));
     }
 }

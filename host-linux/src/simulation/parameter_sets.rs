@@ -120,7 +120,8 @@ impl ParameterSets {
 
     /// Sets of measured ranges, with separate overheads of both ends as measured, and `eager_limit`
     /// as S. Measured times and gaps above S contain a handshake, two messages of one byte; if the
-    /// simulation has its own, it is subtracted. A message takes at least as long as one of one byte.
+    /// simulation has its own, it is subtracted, and a range across S becomes two. A message takes at
+    /// least as long as one of one byte.
     ///
     /// # Errors
     ///
@@ -138,13 +139,19 @@ impl ParameterSets {
                 .map_err(|error| UnusableRange { first: range.first, last: range.last, error })?;
             let one_way = parameters.one_byte(&ends);
             let &mut (least, least_gap) = eager.get_or_insert((one_way, parameters.gap));
-            if rendezvous == Rendezvous::Handshake && range.first > eager_limit {
+            let mut first = range.first;
+            if rendezvous == Rendezvous::Handshake && range.last > eager_limit {
+                if first <= eager_limit {
+                    protocols.push(Protocol { first, parameters });
+                    receive.push(ends);
+                    first = Bytes(eager_limit.0.saturating_add(1));
+                }
                 let handshake = Picos(least.0.saturating_mul(2));
                 parameters.shorten(&mut ends, one_way.since(least).min(handshake));
                 let gap = parameters.gap;
                 parameters.gap = gap.since(handshake).max(least_gap.min(gap));
             }
-            protocols.push(Protocol { first: range.first, parameters });
+            protocols.push(Protocol { first, parameters });
             receive.push(ends);
         }
         Ok(Self::new(protocols, receive))
@@ -263,23 +270,29 @@ mod tests {
             latency: latency.map(|time| Estimate::exact(SignedPicos(time))),
         };
         // 600 of the long ones' one-way time are a handshake; overheads are 400.
-        for (long, expected) in [(2_000, 1_400), (1_300, 700)] {
+        for (long, expected_above) in [(2_000, 1_400), (1_300, 700)] {
             let latency = Some(long - 400);
             let ranges = [range(1, 99, 300, None), range(100, 999, long, latency)];
             for (rendezvous, expected) in
-                [(Rendezvous::Handshake, expected), (Rendezvous::Instant, long)]
+                [(Rendezvous::Handshake, expected_above), (Rendezvous::Instant, long)]
             {
                 let sets = ParameterSets::of_ranges(&ranges, Bytes(99), rendezvous).unwrap();
                 let set = sets.protocols[1].parameters;
-                let all = [set.overhead, set.latency, sets.receive_overhead(1).overhead];
-                let all = all.iter().map(|time| time.0.cast_signed()).sum::<i64>();
-                assert_eq!(all, expected);
+                let one_byte = set.one_byte(&sets.receive_overhead(1));
+                assert_eq!(one_byte.0.cast_signed(), expected);
                 let is_whole = rendezvous == Rendezvous::Instant;
                 assert_eq!(set.gap, Picos(if is_whole { 1_000 } else { 400 }));
             }
+            // S within the second range: its sizes up to S are sent without a handshake.
             let sets = ParameterSets::of_ranges(&ranges, Bytes(500), Rendezvous::Handshake);
             let sets = sets.unwrap();
-            assert_eq!(sets.protocols[1].parameters.latency.0.cast_signed(), long - 400);
+            let firsts: Vec<_> = sets.protocols.iter().map(|set| set.first).collect();
+            assert_eq!(firsts, [Bytes(1), Bytes(100), Bytes(501)]);
+            for (number, expected) in [(1, long), (2, expected_above)] {
+                let set = sets.protocols[number].parameters;
+                let one_byte = set.one_byte(&sets.receive_overhead(number));
+                assert_eq!(one_byte.0.cast_signed(), expected);
+            }
         }
     }
 }

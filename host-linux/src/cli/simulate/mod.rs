@@ -523,6 +523,7 @@ impl Prepared {
             && let Some(largest) = hints.largest()
         {
             profile_warnings::extrapolated(path, profile, largest, console);
+            profile_warnings::unlike_half_rtt(path, profile, largest, console);
         }
         report.add_taper(hints.taper(outcome.finished.makespan));
         if args.sensitivity {

@@ -95,17 +95,24 @@ impl Job {
     }
 
     /// Ends the trace together with all ranks. Of this one are given its records, unsuccessful tests,
-    /// and nanoseconds that it wrote and ran.
+    /// nanoseconds that it wrote and ran, and 1 if its file lacks records.
     #[allow(clippy::cast_precision_loss, reason = "a share")]
-    pub(crate) fn end(&self, own: [u64; 4]) {
+    pub(crate) fn end(&self, own: [u64; 5]) {
         let clocks = self.clocks();
         let counts = self.gathered(self.ranks.len(), own);
         let mut comm = self.comm;
         library::comm_free(&mut comm);
         if self.rank == 0 {
-            self.describe(&clocks);
+            let is_described = self.describe(&clocks);
             let sum = |at: usize| counts.iter().filter_map(|rank| rank.get(at)).sum::<u64>();
-            let [records, tests, flushed, span] = [0, 1, 2, 3].map(sum);
+            let [records, tests, flushed, span, lost] = [0, 1, 2, 3, 4].map(sum);
+            if lost > 0 || !is_described {
+                return complain(format_args!(
+                    "{}: the trace is incomplete: {lost} of {} files of ranks end early or are missing",
+                    self.directory,
+                    self.ranks.len()
+                ));
+            }
             let [cost, read] = self.cost;
             let took = (records + tests) as f64 * (cost + read) + flushed as f64;
             let share = 100.0 * took / (span as f64).max(1.0);
@@ -209,10 +216,10 @@ impl Job {
         u64::from_ne_bytes(bytes)
     }
 
-    /// Rank 0 writes `trace.json`, at the end with the clocks of then.
-    fn describe(&self, end: &[Value]) {
+    /// Rank 0 writes `trace.json`, at the end with the clocks of then; false if it cannot.
+    fn describe(&self, end: &[Value]) -> bool {
         if self.rank != 0 {
-            return;
+            return true;
         }
         let host = |[_, _, _, _, name @ ..]: &[u64; NUMBERS]| {
             let bytes: Vec<u8> = name.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -251,9 +258,11 @@ impl Job {
         });
         let path = format!("{}/trace.json", self.directory);
         let text = format!("{document:#}\n");
-        if let Err(error) = fs::write(&path, text) {
+        let written = fs::write(&path, text);
+        if let Err(error) = &written {
             complain(format_args!("cannot write '{path}': {error}"));
         }
+        written.is_ok()
     }
 }
 

@@ -40,7 +40,7 @@ use arguments::Arguments;
 use call::{Action, Call, Count, Language, NONE, Positions};
 use job::{JOB, Job};
 use library::{Library, Real};
-use stream::TraceFile;
+use stream::{Stream, TraceFile};
 pub(crate) use table::{CALLS, NAMES};
 use tracer::{Returned, Tracer};
 
@@ -178,12 +178,7 @@ fn after(call: &Call, language: Language, words: &mut [usize], code: c_int, tick
             if let Some(tracer) = &mut *tracer() {
                 let thread = local.thread(tracer);
                 tracer.record(thread, &returned);
-                if let Some(error) = tracer.file.failure() {
-                    let rank = JOB.get().map_or(0, |job| job.rank);
-                    complain(format_args!(
-                        "rank {rank}: the trace ends here: cannot write its file: {error}"
-                    ));
-                }
+                tell_failure(&mut tracer.file);
             }
         }
         local.is_inside.set(false);
@@ -262,21 +257,30 @@ fn cost(library: &'static Library, local: &Local) -> [f64; 2] {
     [(both - read).max(0.0), read]
 }
 
+/// Tells once why a rank's file ended early.
+fn tell_failure(file: &mut TraceFile) {
+    if let Some(error) = file.failure() {
+        let rank = JOB.get().map_or(0, |job| job.rank);
+        complain(format_args!("rank {rank}: the trace ends here: cannot write its file: {error}"));
+    }
+}
+
 /// Ends the trace: the program calls `MPI_Finalize`.
 fn finish(call: &Call, local: &Local) {
     let now = clock();
     let Some(library) = Library::loaded() else { return };
-    let mut counts = [0; 4];
+    let mut counts = [0; 5];
     if let Some(tracer) = &mut *tracer() {
         let arguments = Arguments { call, language: Language::C, words: &mut [], library };
         let returned = Returned { arguments, handles: &[], enter: now, leave: now };
         let thread = local.thread(tracer);
         tracer.record(thread, &returned);
         tracer.flush();
-        counts =
-            tracer.streams.iter().fold([0, 0, 0, now - tracer.base], |[a, b, c, span], one| {
-                [a + one.records, b + one.tested, c + one.flushed, span]
-            });
+        tell_failure(&mut tracer.file);
+        let of = |one: fn(&Stream) -> u64| tracer.streams.iter().map(one).sum();
+        let [records, tested, flushed] =
+            [|one| one.records, |one| one.tested, |one| one.flushed].map(of);
+        counts = [records, tested, flushed, now - tracer.base, u64::from(tracer.file.is_lost())];
     }
     ACTIVE.store(false, Ordering::Relaxed);
     *tracer() = None;

@@ -40,6 +40,11 @@ impl TraceFile {
         Ok(Self { file: Some(file), length: FileHeader::LEN as u64, ..Self::nowhere() })
     }
 
+    /// True if the file ended early or was never there.
+    pub(crate) const fn is_lost(&self) -> bool {
+        self.file.is_none()
+    }
+
     /// Error that ended the file early, once.
     pub(crate) const fn failure(&mut self) -> Option<io::Error> {
         self.failure.take()
