@@ -12,7 +12,7 @@ use loggap::schedule::TraceSchedule;
 use loggap::simulation::{Job, ParameterSets, Plan, Point, Source, Wanted, run_points};
 use loggap::timeline::{Selection, Timeline};
 use loggap::trace::convert::{Conversion, Input, Line, Options, Strictness, is_collective};
-use loggap::trace::{Trace, TraceError, What};
+use loggap::trace::{Record, Trace, TraceError, What};
 use loggap_core::model::LogGops;
 use loggap_core::noise::Phases;
 use loggap_core::random::Random;
@@ -51,32 +51,53 @@ impl Run {
     pub fn measured(trace: &Trace) -> Result<Option<Self>, TraceError> {
         let (mut first, mut last, mut ranks) = (i64::MAX, i64::MIN, Vec::new());
         for (number, rank) in (0..).zip(trace.ranks()) {
-            let (mut begin, mut end) = (None, None);
-            // Inside of MPI, in collective operations, and writing the trace.
-            let (mut inside, mut collective, mut writing) = (0, 0, 0);
-            for record in rank.records() {
-                let record = record?;
-                match record.call {
-                    "Init" | "Init_thread" => begin = begin.or(Some(record.leave)),
-                    "Finalize" => end = end.or(Some(record.enter)),
-                    _ if record.thread != 0 => {}
-                    _ if record.is_own() => writing += record.time(),
-                    _ => {
-                        let is_collective = matches!(record.what, What::Collective { .. });
-                        collective += if is_collective { record.time() } else { 0 };
-                        inside += record.time();
-                    }
-                }
-            }
-            let (Some(begin), Some(end)) = (begin, end) else { return Ok(None) };
-            first = first.min(trace.time(number, begin));
-            last = last.max(trace.time(number, end));
-            let compute = end.saturating_sub(begin).saturating_sub(inside + writing);
-            let [compute, mpi, collective] = [compute, inside, collective].map(of_nanos);
-            ranks.push(RankTime { compute, mpi, collective, ..RankTime::default() });
+            let Some(spent) = Spent::of(rank.records())? else { return Ok(None) };
+            first = first.min(trace.time(number, spent.begin));
+            last = last.max(trace.time(number, spent.end));
+            ranks.push(spent.time);
         }
         let time = of_nanos(u64::try_from(last.saturating_sub(first)).unwrap_or(0));
         Ok(Some(Self { time, ranks }))
+    }
+}
+
+/// Time of a traced rank.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Spent {
+    /// Return of `MPI_Init` and entry into `MPI_Finalize`, nanoseconds.
+    begin: u64,
+    end: u64,
+    time: RankTime,
+}
+
+impl Spent {
+    /// `None` without both calls. Computing is what a conversion takes for it.
+    fn of<'t>(
+        records: impl Iterator<Item = Result<Record<'t>, TraceError>>,
+    ) -> Result<Option<Self>, TraceError> {
+        let (mut begin, mut end) = (None, None);
+        // Inside of MPI, in collective operations, and writing the trace.
+        let (mut inside, mut collective, mut writing) = (0, 0, 0);
+        for record in records {
+            let record = record?;
+            match record.call {
+                "Init" | "Init_thread" => begin = begin.or(Some(record.leave)),
+                "Finalize" => end = end.or(Some(record.enter)),
+                _ if record.thread != 0 => {}
+                _ if record.is_own() => writing += record.time(),
+                _ if record.is_local() => {}
+                _ => {
+                    let is_collective = matches!(record.what, What::Collective { .. });
+                    collective += if is_collective { record.time() } else { 0 };
+                    inside += record.time();
+                }
+            }
+        }
+        let (Some(begin), Some(end)) = (begin, end) else { return Ok(None) };
+        let compute = end.saturating_sub(begin).saturating_sub(inside + writing);
+        let [compute, mpi, collective] = [compute, inside, collective].map(of_nanos);
+        let time = RankTime { compute, mpi, collective, ..RankTime::default() };
+        Ok(Some(Self { begin, end, time }))
     }
 }
 
@@ -227,6 +248,39 @@ fn told(error: impl ToString) -> PredictionError {
 mod tests {
     use super::*;
     use loggap::timeline::{Calc, End, Message};
+    use loggap::trace::{Counts, Tests};
+    use loggap_core::trace::Collective;
+
+    #[test]
+    fn a_ranks_time_is_in_mpi_writing_the_trace_or_computing() {
+        let record = |call, enter, leave, what| Record { thread: 0, call, enter, leave, what };
+        let collective = What::Collective {
+            operation: Collective::default(),
+            sent: Counts::default(),
+            received: Counts::default(),
+        };
+        let tests = Tests { computing: 30, ..Tests::default() };
+        let records = [
+            record("Init", 0, 100, What::Call),
+            // One that moves nothing is computing, and so is what a loop of tests computes.
+            record("Pack", 110, 150, What::Call),
+            record("Bcast", 200, 225, collective),
+            record("Wait", 300, 307, What::Completions(Vec::new())),
+            record("(flush)", 400, 460, What::Call),
+            record("Test", 500, 550, What::Tests(tests)),
+            Record { thread: 1, ..record("Wait", 600, 700, What::Completions(Vec::new())) },
+            record("Finalize", 1_100, 2_000, What::Call),
+        ];
+        let spent = Spent::of(records.iter().cloned().map(Ok)).unwrap().unwrap();
+        let [mpi, collective] = [25 + 7 + 20, 25];
+        let [compute, mpi, collective] = [1_000 - mpi - 60, mpi, collective].map(of_nanos);
+        let time = RankTime { compute, mpi, collective, busy: Picos::ZERO };
+        assert_eq!(spent, Spent { begin: 100, end: 1_100, time });
+        for missing in [0, 7] {
+            let rest = records.iter().enumerate().filter(|(at, _)| *at != missing);
+            assert_eq!(Spent::of(rest.map(|(_, one)| Ok(one.clone()))).unwrap(), None);
+        }
+    }
 
     /// Computing to 10, a message of its own to 14, one of a collective that is there at 30; the
     /// other rank waits for it from 5 on. What a second processor does is not counted.

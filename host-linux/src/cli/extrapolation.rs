@@ -92,16 +92,24 @@ impl ExtrapolationReport {
 /// Calls of a trace that its schedule lacks, or has only something like.
 #[derive(Serialize)]
 pub(super) struct ConversionReport {
+    /// Time that the traced program took, from the return of `MPI_Init` to the last call.
+    traced_s: f64,
     approximated: Vec<Line>,
     refused: Vec<Line>,
 }
 
 impl ConversionReport {
     pub(super) fn new(report: &Report) -> Self {
-        Self { approximated: report.approximated(), refused: report.refused() }
+        Self {
+            traced_s: report.longest(),
+            approximated: report.approximated(),
+            refused: report.refused(),
+        }
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let traced = number::in_units(self.traced_s, number::TIME);
+        writeln!(out, "traced                 {traced}, from MPI_Init to the last call")?;
         write_left_out(out, "approximated", &self.approximated)?;
         write_left_out(out, "not converted", &self.refused)
     }
@@ -109,8 +117,12 @@ impl ConversionReport {
 
 fn write_left_out(out: &mut dyn Write, name: &str, lines: &[Line]) -> io::Result<()> {
     for Line { call, reason, calls, share, .. } in lines {
-        let (reason, share) = (reason.unwrap_or_default(), share * 100.0);
-        writeln!(out, "{name:<22} {calls} {call}, {share:.2}% of the time: {reason}")?;
+        // A message that is left out takes no time; without it others may wait less or for ever.
+        let share = match *share > 0.0 {
+            true => format!(", {:.2}% of the time", share * 100.0),
+            false => String::new(),
+        };
+        writeln!(out, "{name:<22} {calls} {call}{share}: {}", reason.unwrap_or_default())?;
     }
     Ok(())
 }

@@ -123,6 +123,12 @@ impl PatternArgs {
         warn: Warn<'_>,
     ) -> Result<Source, CliError> {
         if !trace.trace.is_empty() {
+            if self.ranks.is_some() {
+                return Err(CliError::usage(
+                    "--ranks is for --pattern: --to-ranks, --grid and --extrapolate run a trace on \
+                     more ranks",
+                ));
+            }
             self.for_pattern_only("a trace", &["--grid"])?;
             if self.pattern.is_some() {
                 return Err(CliError::usage("--pattern cannot be used with --trace"));

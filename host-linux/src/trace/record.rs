@@ -60,6 +60,13 @@ impl Record<'_> {
         self.call.starts_with('(')
     }
 
+    /// True for a call that moves nothing, or nothing that a schedule can hold: its time counts as
+    /// computing. `MPI_Finalize` is one of them.
+    #[must_use]
+    pub const fn is_local(&self) -> bool {
+        matches!(self.what, What::Call | What::Communicator { freed: true, .. })
+    }
+
     /// Number of calls of the program.
     #[must_use]
     pub fn calls(&self) -> u64 {

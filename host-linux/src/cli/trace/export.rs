@@ -1,8 +1,9 @@
 //! `loggap trace export`: records for people and other programs.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loggap_core::trace::{Direction, Envelope, Outcome};
 use serde_json::{Value, json};
@@ -18,15 +19,16 @@ use crate::trace::{Record, Trace, TraceError, What, pairs};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap trace export loggap-trace --format pairs -o pairs.csv
-  loggap trace export loggap-trace --format perfetto -o trace.json   open in ui.perfetto.dev")]
+  loggap trace export loggap-trace -o trace.json   open in ui.perfetto.dev")]
 pub(super) struct Args {
     /// Directory that 'loggap-mpi trace -o' wrote.
     #[arg(value_name = "DIR")]
     input: PathBuf,
 
-    /// Form to write.
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    /// Form to write [default: by the ending of -o: .csv, .jsonl for json, .json for perfetto; else
+    /// text].
+    #[arg(long, value_enum)]
+    format: Option<Format>,
 
     /// File to write; standard output unless given.
     #[arg(short = 'o', long, value_name = "FILE")]
@@ -58,16 +60,24 @@ enum ExportError {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let mut files = NamedFiles::default();
-    let endings: &[&str] = match args.format {
+    let ending = args.output.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
+    let format = args.format.unwrap_or(match ending {
+        Some("csv") => Format::Csv,
+        Some("jsonl") => Format::Json,
+        Some("json") => Format::Perfetto,
+        _ => Format::Text,
+    });
+    let endings: &[&str] = match format {
         Format::Csv | Format::Pairs => &["csv"],
-        Format::Json | Format::Perfetto => &["json"],
+        Format::Json => &["jsonl", "json"],
+        Format::Perfetto => &["json"],
         Format::Text => &["txt"],
     };
     files.written("--output", args.output.as_deref(), endings);
     files.check()?;
     let trace = open(&args.input, console)?;
     let Some(path) = &args.output else {
-        return match write(&trace, args.format, console.data()) {
+        return match write(&trace, format, console.data()) {
             Ok(()) => Ok(Exit::Done),
             Err(ExportError::Trace(error)) => Err(unreadable(error)),
             Err(ExportError::Write(error)) => Err(error.into()),
@@ -75,7 +85,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     };
     let file = PendingFile::create(path).map_err(CliError::failed)?;
     let mut wrong = None;
-    let written = file.commit(|out| match write(&trace, args.format, out) {
+    let written = file.commit(|out| match write(&trace, format, out) {
         Ok(()) => Ok(()),
         Err(ExportError::Write(error)) => Err(error),
         Err(ExportError::Trace(error)) => {

@@ -43,7 +43,7 @@ fn open(directory: &Path, console: &mut Console) -> Result<Trace, CliError> {
     }
     for rank in trace.ranks().iter().filter(|rank| rank.cut() > 0) {
         console.warn(format_args!(
-            "'{}' is cut: its last {} bytes are no whole block and are left out",
+            "'{}' is cut or damaged: its last {} bytes are no whole block and are left out",
             rank.path().display(),
             rank.cut()
         ));

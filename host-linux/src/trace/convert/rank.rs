@@ -181,7 +181,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
                 self.end = self.end.min(record.enter);
                 Class::Converted
             }
-            What::Call => self.local(record),
+            What::Call | What::Communicator { freed: true, .. } => self.local(record),
             What::Messages(all) => self.messages(record, all)?,
             What::Completions(_) => self.completions(record)?,
             What::Collective { operation, sent, received } => {
@@ -199,7 +199,6 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
                     _ => Class::Converted,
                 }
             }
-            What::Communicator { freed: true, .. } => self.local(record),
             What::Communicator { number, .. } => self.create(record, *number)?,
         })
     }
@@ -225,7 +224,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
         for thread in 0..self.chains.len() {
             self.flush(thread)?;
         }
-        self.report.span += self.end.saturating_sub(self.start.unwrap_or(self.end));
+        self.report.add_rank(self.start.unwrap_or(self.end), self.end);
         Ok(())
     }
 

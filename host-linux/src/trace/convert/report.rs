@@ -30,7 +30,9 @@ struct Total {
 pub struct Report {
     by_class: BTreeMap<Class, BTreeMap<String, Total>>,
     /// Nanoseconds of [`Report::time`].
-    pub(super) span: u64,
+    span: u64,
+    /// Nanoseconds of [`Report::longest`].
+    longest: u64,
     /// Nanoseconds of [`Report::compute`].
     pub(super) computed: u64,
 }
@@ -56,6 +58,19 @@ impl Report {
     #[must_use]
     pub fn time(&self) -> f64 {
         seconds(self.span)
+    }
+
+    /// Time from the return of `MPI_Init` to the last call of the rank that took longest, in seconds.
+    #[must_use]
+    pub fn longest(&self) -> f64 {
+        seconds(self.longest)
+    }
+
+    /// Adds a rank whose calls begin and end at these times, in nanoseconds.
+    pub(super) fn add_rank(&mut self, begin: u64, end: u64) {
+        let span = end.saturating_sub(begin);
+        self.span = self.span.saturating_add(span);
+        self.longest = self.longest.max(span);
     }
 
     /// Time of the calculations in the schedule, all ranks together, in seconds.

@@ -84,7 +84,7 @@ pub(super) fn convert<S: Sink>(
             report.add(class, record.call, record.calls(), record.time());
         }
     }
-    report.span += last.saturating_sub(first.unwrap_or(last));
+    report.add_rank(first.unwrap_or(last), last);
     Ok(())
 }
 

@@ -278,8 +278,8 @@ fn finish(call: &Call, local: &Local) {
         tracer.flush();
         tell_failure(&mut tracer.file);
         let of = |one: fn(&Stream) -> u64| tracer.streams.iter().map(one).sum();
-        let [records, tested, flushed] =
-            [|one| one.records, |one| one.tested, |one| one.flushed].map(of);
+        let records = of(|stream| stream.records);
+        let (tested, flushed) = (of(|stream| stream.tested), of(|stream| stream.flushed));
         counts = [records, tested, flushed, now - tracer.base, u64::from(tracer.file.is_lost())];
     }
     ACTIVE.store(false, Ordering::Relaxed);

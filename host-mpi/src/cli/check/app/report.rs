@@ -287,7 +287,10 @@ pub(super) fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
     );
     line(out, "predicted", [all.predicted_s, all.predicted_s_lo, all.predicted_s_hi], &verdict)?;
     let evidence = match all.verdict {
-        Verdict::CannotTell => "measured runs scatter too much to tell what it says",
+        Verdict::CannotTell => {
+            "measured runs scatter too much to tell what it says: take more, with --runs, on a quiet \
+             machine"
+        }
         _ if all.compute_only => "compute only, the run says little about the network",
         _ => "the network matters",
     };
