@@ -109,14 +109,9 @@ const ROUNDS: u64 = 21;
 #[must_use]
 pub fn eager_limit(job: &Job) -> Option<u32> {
     const MOST: u32 = 1 << 20;
-    let agreed = |size| {
-        let mut eager = [u64::from(is_eager(job, size))];
-        job.share(&mut eager);
-        eager[0] == 1
-    };
     let mut longest = 0;
     let mut shortest = 1;
-    while agreed(shortest) {
+    while is_eager(job, shortest) {
         if shortest == MOST {
             return None;
         }
@@ -125,20 +120,24 @@ pub fn eager_limit(job: &Job) -> Option<u32> {
     }
     while shortest - longest > 1 {
         let middle = longest + (shortest - longest) / 2;
-        if agreed(middle) { longest = middle } else { shortest = middle }
+        if is_eager(job, middle) { longest = middle } else { shortest = middle }
     }
     Some(longest)
 }
 
-/// True at rank 0 if a send completes before its receive is posted. A send that waits for its
-/// receive never does; one that does not may be held up by the system, and is tried again.
+/// True if a send completes before its receive is posted. A send that waits for its receive never
+/// does; one that does not may be held up by the system, and is tried again.
 fn is_eager(job: &Job, size: u32) -> bool {
     const TRIES: u32 = 3;
     const LEAST: Picos = Picos(10_000_000_000);
     let (time, _) = round(job, size, Computing::Nobody, Picos::ZERO);
     let mut held = [time.0.saturating_mul(4).max(LEAST.0)];
     job.share(&mut held);
-    (0..TRIES).fold(false, |eager, _| eager | completes_within(job, size, Picos(held[0])))
+    (0..TRIES).any(|_| {
+        let mut eager = [u64::from(completes_within(job, size, Picos(held[0])))];
+        job.share(&mut eager);
+        eager[0] == 1
+    })
 }
 
 /// True at rank 0 if a send completes within half of the time `held` after which its receive is

@@ -72,3 +72,25 @@ fn collectives_between_nodes_are_measured_and_predicted() {
         assert!((0.4..2.5).contains(&ratio), "{result}");
     }
 }
+
+/// Traced over shared memory, where messages cost next to nothing; predicted for and measured on a
+/// cable of 100 Mb/s, on which they take half of the time.
+#[test]
+fn a_program_traced_on_one_machine_is_predicted_for_two() {
+    let Some(command) = two_nodes("an application on two nodes") else { return };
+    let script = command.get_args().next().unwrap().to_str().unwrap().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let program = common::compiled("solvers.c", &["-O1"], folder.path()).unwrap();
+    let mut check = Command::new(binary());
+    check.env("LOGGAP_CABLE_RATE", "100mbit").env("LOGGAP_CABLE_BURST", "1600b");
+    check.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    check.args(["check", "--app", "-J", "--launcher", &format!("bash {script} openmpi 1")]);
+    check.args(["--trace-launcher", &format!("{} --oversubscribe -n 2", common::mpirun())]);
+    check.args(["--measure", "-s 1,1K,4K,16K --max-time 4s", "--"]);
+    check.arg(program).args(["jacobi", "2048", "50"]);
+    check.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let found = document(&mut check);
+    let share = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found}"));
+    assert!(share("difference").abs() < 0.25, "{found}");
+    assert!(share("free_network_difference") < -0.25, "{found}");
+}

@@ -33,22 +33,9 @@ struct Program {
 impl Program {
     /// Compiles a program of `traced`; `None` without a compiler.
     fn compiled(source: &str, options: &[&str]) -> Option<Self> {
-        let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
-        let is_c = Path::new(source).extension() == Some(OsStr::new("c"));
-        let compiler = if is_c { compiler } else { compiler.replace("mpicc", "mpif90") };
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("program");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traced").join(source);
-        let mut command = Command::new(&compiler);
-        command.arg(source).arg("-o").arg(&path).args(options).current_dir(&folder);
-        match command.output() {
-            Ok(output) if output.status.success() => Some(Self { folder, path }),
-            Ok(output) if is_c => panic!("{}", String::from_utf8_lossy(&output.stderr)),
-            other => {
-                skipped("trace of a Fortran program", &format!("{compiler}: {other:?}"));
-                None
-            }
-        }
+        let path = common::compiled(source, options, folder.path())?;
+        Some(Self { folder, path })
     }
 
     fn directory(&self) -> PathBuf {

@@ -23,10 +23,9 @@ Examples:
   mpirun -n 2 --bind-to core loggap-mpi progress
   mpirun -n 2 --map-by node loggap-mpi progress -s 1K:1M:x4 -J")]
 pub(super) struct Args {
-    /// Message sizes in bytes.
-    #[arg(short, long = "size", value_name = "SIZES", default_value = "1K,16K,64K,256K,1M",
-          value_parser = parse::message_sizes)]
-    sizes: Sizes,
+    /// Message sizes in bytes [default: S/16, S and 4·S, or 1K,64K,1M].
+    #[arg(short, long = "size", value_name = "SIZES", value_parser = parse::message_sizes)]
+    sizes: Option<Sizes>,
     /// Write the document as JSON into a file.
     #[arg(short, long, value_name = "FILE.json")]
     output: Option<PathBuf>,
@@ -54,10 +53,17 @@ pub(super) fn run(
         )));
     }
     let size = |size: u64| u32::try_from(size).map_err(|_| CliError::usage("-s: up to 4 GiB - 1"));
-    let sizes = args.sizes.list().into_iter().map(size).collect::<Result<Vec<_>, _>>()?;
+    let sizes = args.sizes.as_ref().map(|sizes| sizes.list().into_iter().map(size).collect());
+    let sizes: Option<Vec<_>> = sizes.transpose()?;
     let file = session.agreed(create(args.output.as_ref()))?;
-    let rows = progress::measure(session.job, &sizes);
     let eager_limit_bytes = progress::eager_limit(session.job);
+    let sizes = sizes.unwrap_or_else(|| match eager_limit_bytes {
+        Some(limit) => {
+            vec![limit.div_ceil(16).max(1), limit.max(1), limit.saturating_mul(4).max(2)]
+        }
+        None => vec![1 << 10, 1 << 16, 1 << 20],
+    });
+    let rows = progress::measure(session.job, &sizes);
     if !session.job.leads() {
         return Ok(Exit::Done);
     }

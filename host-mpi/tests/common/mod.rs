@@ -11,12 +11,14 @@
     reason = "helpers of tests: a wrong assumption should end the test; each test uses some"
 )]
 
+use std::ffi::OsStr;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use loggap_tests::command::{Ended, Run, finish, machine};
+use loggap_tests::command::{Ended, Run, finish, machine, skipped};
 use serde_json::Value;
 
 /// The MPI under test: what its `mpirun` is called.
@@ -30,6 +32,25 @@ pub(crate) fn is_open_mpi() -> bool {
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     let output = command.arg("--version").ended();
     output.stdout.contains("OpenRTE")
+}
+
+/// Compiles a program of `traced` into `folder`; `None` without a Fortran compiler.
+pub(crate) fn compiled(source: &str, options: &[&str], folder: &Path) -> Option<PathBuf> {
+    let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
+    let is_c = Path::new(source).extension() == Some(OsStr::new("c"));
+    let compiler = if is_c { compiler } else { compiler.replace("mpicc", "mpif90") };
+    let path = folder.join("program");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traced").join(source);
+    let mut command = Command::new(&compiler);
+    command.arg(source).arg("-o").arg(&path).args(options).current_dir(folder);
+    match command.output() {
+        Ok(output) if output.status.success() => Some(path),
+        Ok(output) if is_c => panic!("{}", String::from_utf8_lossy(&output.stderr)),
+        other => {
+            skipped("trace of a Fortran program", &format!("{compiler}: {other:?}"));
+            None
+        }
+    }
 }
 
 /// `mpirun -n RANKS loggap-mpi`, ready for arguments; more ranks than
