@@ -582,10 +582,6 @@ impl Messages {
 impl Sink for Messages {
     type Error = Misuse;
 
-    fn ranks(&mut self, _ranks: u32) -> Result<(), Misuse> {
-        Ok(())
-    }
-
     fn begin_rank(&mut self, _rank: u32) -> Result<(), Misuse> {
         self.0.push(Vec::new());
         Ok(())
@@ -601,10 +597,6 @@ impl Sink for Messages {
     }
 
     fn edge(&mut self, _edge: Edge) -> Result<(), Misuse> {
-        Ok(())
-    }
-
-    fn end_rank(&mut self) -> Result<(), Misuse> {
         Ok(())
     }
 }

@@ -113,8 +113,4 @@ impl Sink for Program {
         self.open().edges.push(edge);
         Ok(())
     }
-
-    fn end_rank(&mut self) -> Result<(), Infallible> {
-        Ok(())
-    }
 }

@@ -76,14 +76,20 @@ pub trait Sink {
     /// # Errors
     ///
     /// The sink cannot hold as many.
-    fn ranks(&mut self, ranks: u32) -> Result<(), Self::Error>;
+    #[inline]
+    fn ranks(&mut self, _ranks: u32) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
-    /// Opens `rank`.
+    /// Opens a rank.
     ///
     /// # Errors
     ///
-    /// The sink is full, or `rank` is not the next one.
-    fn begin_rank(&mut self, rank: u32) -> Result<(), Self::Error>;
+    /// The sink is full, or the rank is not the next one.
+    #[inline]
+    fn begin_rank(&mut self, _rank: u32) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// Adds an operation to the open rank and returns its index there,
     /// counted from 0.
@@ -115,5 +121,8 @@ pub trait Sink {
     /// # Errors
     ///
     /// The sink is full.
-    fn end_rank(&mut self) -> Result<(), Self::Error>;
+    #[inline]
+    fn end_rank(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }

@@ -89,7 +89,9 @@ pub(super) struct ConversionArgs {
     algorithms: Vec<String>,
 
     /// Time to combine a byte in reductions of a trace, in ns/B or with a unit
-    /// [default: 0].
+    /// [default: that of MPI_Reduce_local where it was traced].
+    ///
+    /// --cpu-speed does not change it.
     #[arg(id = "trace_combine", long = "combine", value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true)]
     combine: Option<PerByte>,
 
@@ -249,7 +251,7 @@ impl ConversionArgs {
         let options = Options {
             cpu_speed: self.speeds()?,
             overhead: self.trace_overhead,
-            combine: self.combine.unwrap_or(PerByte::ZERO),
+            combine: self.combine,
             algorithms: self.chosen()?,
             graph: match self.compat {
                 Some(Compat::Schedgen) => Graph::Schedgen { copies: self.extrapolate.unwrap_or(1) },

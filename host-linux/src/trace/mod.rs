@@ -165,6 +165,9 @@ pub struct Description {
     pub cost_per_call_s: f64,
     /// Cost of the two readings of the clock of a call, in seconds.
     pub clock_reads_s: f64,
+    /// Time to combine a byte of two vectors (`MPI_Reduce_local`, a sum of doubles), in seconds.
+    #[serde(default)]
+    pub combine_per_byte_s: f64,
 }
 
 impl Description {

@@ -150,6 +150,7 @@ pub(in crate::trace) fn traced_with(
         clocks_end: Vec::new(),
         cost_per_call_s: 0.0,
         clock_reads_s: 0.0,
+        combine_per_byte_s: 0.0,
     };
     let ranks = (0..).zip(ranks).map(rank).collect();
     Input::Trace(Box::new(Trace { description, ranks, missing: Vec::new() }))

@@ -113,10 +113,6 @@ struct Uses<'u, F> {
 impl<F: FnMut(u32, u32, Label)> Sink for Uses<'_, F> {
     type Error = Infallible;
 
-    fn ranks(&mut self, _ranks: u32) -> Result<(), Infallible> {
-        Ok(())
-    }
-
     fn begin_rank(&mut self, rank: u32) -> Result<(), Infallible> {
         (self.rank, self.ops) = (rank, 0);
         Ok(())

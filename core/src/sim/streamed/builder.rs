@@ -132,8 +132,4 @@ impl Sink for Builder<'_> {
     fn edge(&mut self, _edge: Edge) -> Result<(), BuildError> {
         Ok(())
     }
-
-    fn end_rank(&mut self) -> Result<(), BuildError> {
-        Ok(())
-    }
 }

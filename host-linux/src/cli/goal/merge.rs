@@ -170,10 +170,6 @@ impl Collector<'_> {
 impl Sink for Collector<'_> {
     type Error = WriteError;
 
-    fn ranks(&mut self, _ranks: u32) -> Result<(), WriteError> {
-        Ok(())
-    }
-
     fn begin_rank(&mut self, rank: u32) -> Result<(), WriteError> {
         let place = self.places.get(rank as usize);
         self.rank = place.map_or(usize::MAX, |place| *place as usize);
@@ -195,10 +191,6 @@ impl Sink for Collector<'_> {
 
     fn edge(&mut self, edge: Edge) -> Result<(), WriteError> {
         self.push(Step::Edge(edge));
-        Ok(())
-    }
-
-    fn end_rank(&mut self) -> Result<(), WriteError> {
         Ok(())
     }
 }

@@ -72,7 +72,7 @@ impl CollectiveCall {
     pub(in crate::trace) fn plan(&self, options: &Options, own: u32, ranks: u32) -> Option<Plan> {
         let &Self { root, in_place, .. } = self;
         let [sent, received] = &self.lists;
-        let combine = options.combine;
+        let combine = options.combine.unwrap_or_default();
         // With MPI_IN_PLACE only the other count is significant.
         let size = self.sent.max(self.received);
         let of_shape = |shape, segment, root| {

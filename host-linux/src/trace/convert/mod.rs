@@ -24,7 +24,7 @@ use std::sync::OnceLock;
 
 use loggap_core::goal::Sink;
 use loggap_core::goal::stats::Counter;
-use loggap_core::units::PerByte;
+use loggap_core::units::{PerByte, SignedPerByte};
 
 pub use algorithms::{Algorithms, AlgorithmsError};
 pub(super) use collective::{CollectiveCall, NotedCall, Notes, NullMessage, Plan};
@@ -71,8 +71,8 @@ pub struct Options {
     pub cpu_speed: Vec<f64>,
     /// Time between two calls that the tracer took, in nanoseconds; `None` for that of the trace.
     pub overhead: Option<f64>,
-    /// Time to combine a byte of two vectors in reductions.
-    pub combine: PerByte,
+    /// Time to combine a byte of two vectors in reductions; `None` for that of the trace.
+    pub combine: Option<PerByte>,
     /// Algorithms of collective operations.
     pub algorithms: Algorithms,
     /// Treatment of traces that are not whole.
@@ -142,7 +142,10 @@ impl Conversion {
     #[must_use]
     pub fn new(input: Input, mut options: Options) -> Self {
         if let Input::Trace(trace) = &input {
-            options.algorithms.set_library(trace.description());
+            let description = trace.description();
+            options.algorithms.set_library(description);
+            let slope = SignedPerByte::from_f64(description.combine_per_byte_s * 1e12).per_byte();
+            options.combine = options.combine.or(slope);
         }
         let mut numbers = HashMap::new();
         for rank in 0..input.ranks() {

@@ -223,14 +223,6 @@ struct Part<'s, S> {
 impl<S: Sink> Sink for Part<'_, S> {
     type Error = S::Error;
 
-    fn ranks(&mut self, _ranks: u32) -> Result<(), S::Error> {
-        Ok(())
-    }
-
-    fn begin_rank(&mut self, _rank: u32) -> Result<(), S::Error> {
-        Ok(())
-    }
-
     fn op(&mut self, mut op: Op) -> Result<u32, S::Error> {
         if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = &mut op.kind {
             *tag = self.tag;
@@ -245,9 +237,5 @@ impl<S: Sink> Sink for Part<'_, S> {
         self.first.retain(|op| *op != edge.op);
         self.last.retain(|op| *op != edge.on);
         self.sink.edge(edge)
-    }
-
-    fn end_rank(&mut self) -> Result<(), S::Error> {
-        Ok(())
     }
 }

@@ -379,6 +379,21 @@ fn the_time_of_the_tracer_is_no_computation() {
 }
 
 #[test]
+fn reductions_combine_at_the_speed_that_was_traced_or_is_given() {
+    let stream = Stream::new().call("Reduce", 0, 900, &[all(1_000, 0, None)]).end(900);
+    let Input::Trace(mut trace) = traced(&[vec![stream.clone()], vec![stream]], &[]) else {
+        unreachable!()
+    };
+    trace.description.combine_per_byte_s = 0.25e-9;
+    let mut conversion = Conversion::new(Input::Trace(trace), Options::default());
+    for nanos in [250, 2_000] {
+        let lines = first_rank(&conversion);
+        assert!(lines.iter().any(|line| line.ends_with(&format!(": calc {nanos}"))), "{lines:?}");
+        conversion.options.combine = Some(PerByte(2_000 << PerByte::FRACTION_BITS));
+    }
+}
+
+#[test]
 fn what_was_switched_off_is_no_computation() {
     let stream = Stream::new()
         .call("(off)", 100, 100, &[])

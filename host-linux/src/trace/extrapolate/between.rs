@@ -41,11 +41,20 @@ pub(super) fn merged<'t>(
 
 /// Checks that all programs between two ranks follow, and that what they have with `MPI_PROC_NULL` is
 /// along another dimension: has a peer at other ranks with as many communications, or may be along a
-/// dimension of one rank. Returns how many communications of a program are taken for the latter.
+/// dimension of one rank. Returns how many communications of a program are taken for the latter, or
+/// of a traced rank between others are with nobody, where no dimension of one rank explains it.
 pub(super) fn check(all: &[Traced<'_>], mapping: &Mapping) -> Result<usize, Misfit> {
     let between = || (0..mapping.programs()).filter(|program| mapping.is_between(*program));
     if between().next().is_none() {
-        return Ok(0);
+        if has_single(all, mapping) {
+            return Ok(0);
+        }
+        let inner = (0..).zip(all).map(|(rank, _)| rank).filter(|rank| mapping.is_inner(*rank));
+        let mut nulls = inner.map(|rank| {
+            communications(all, rank, mapping)
+                .try_fold(0, |nulls, one| Ok(nulls + usize::from(one?.is_null())))
+        });
+        return nulls.try_fold(0, |most: usize, nulls| Ok(most.max(nulls?)));
     }
     let mut with_peers: HashMap<usize, Vec<bool>> = HashMap::new();
     for (rank, _) in (0..).zip(all) {

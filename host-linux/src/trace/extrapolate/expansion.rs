@@ -219,14 +219,6 @@ impl Draft {
 impl Sink for Draft {
     type Error = std::convert::Infallible;
 
-    fn ranks(&mut self, _ranks: u32) -> Result<(), Self::Error> {
-        Ok(())
-    }
-
-    fn begin_rank(&mut self, _rank: u32) -> Result<(), Self::Error> {
-        Ok(())
-    }
-
     fn op(&mut self, op: Op) -> Result<u32, Self::Error> {
         self.ops.push(op.kind);
         Ok(self.len() - 1)
@@ -236,10 +228,6 @@ impl Sink for Draft {
         if self.stages.last().is_some_and(|first| *first <= on) {
             self.stages.push(op);
         }
-        Ok(())
-    }
-
-    fn end_rank(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 }

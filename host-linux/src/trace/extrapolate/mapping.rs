@@ -246,6 +246,12 @@ impl Mapping {
         ends
     }
 
+    /// True for a traced rank between others along all dimensions that grow.
+    pub(super) fn is_inner(&self, rank: u32) -> bool {
+        let ends = self.ends(rank);
+        self.dimensions.iter().zip(ends).all(|(one, end)| end == 1 || !one.grows())
+    }
+
     /// Name of [`Mapping::ends`].
     pub(super) fn name(&self, ends: [u32; DIMENSIONS]) -> String {
         let words = ends.iter().take(self.dimensions.len()).map(|end| match end {

@@ -214,7 +214,13 @@ impl Extrapolation {
     #[must_use]
     pub fn doubt(&self) -> Option<String> {
         let nulls = Some(self.nulls).filter(|nulls| *nulls > 0)?;
-        let far = self.mapping.dimensions.iter().position(Dimension::has_ends_only)? + 1;
+        let far = self.mapping.dimensions.iter().position(Dimension::has_ends_only);
+        let Some(far) = far.map(|at| at + 1) else {
+            return Some(format!(
+                "{nulls} sends and receives of a rank between others are with MPI_PROC_NULL; if they go \
+                 past the ends of the traced grid, they are missing: trace more ranks"
+            ));
+        };
         Some(format!(
             "{nulls} sends and receives of a rank are with MPI_PROC_NULL on all traced ranks, and are \
              taken for those along a dimension of one rank; if some go over 2 or more ranks along \

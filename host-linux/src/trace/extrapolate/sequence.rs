@@ -15,14 +15,6 @@ pub(super) struct Captured {
 impl Sink for Captured {
     type Error = BuildError;
 
-    fn ranks(&mut self, _ranks: u32) -> Result<(), BuildError> {
-        Ok(())
-    }
-
-    fn begin_rank(&mut self, _rank: u32) -> Result<(), BuildError> {
-        Ok(())
-    }
-
     fn op(&mut self, op: Op) -> Result<u32, BuildError> {
         let index = u32::try_from(self.ops.len()).ok().filter(|index| *index < Link::MOST);
         self.ops.push(op);
@@ -31,10 +23,6 @@ impl Sink for Captured {
 
     fn edge(&mut self, edge: Edge) -> Result<(), BuildError> {
         self.edges.push(edge);
-        Ok(())
-    }
-
-    fn end_rank(&mut self) -> Result<(), BuildError> {
         Ok(())
     }
 }

@@ -20,10 +20,6 @@ struct Stored {
 impl Sink for Stored {
     type Error = BuildError;
 
-    fn ranks(&mut self, _ranks: u32) -> Result<(), BuildError> {
-        Ok(())
-    }
-
     fn begin_rank(&mut self, _rank: u32) -> Result<(), BuildError> {
         self.ranks.push(Default::default());
         Ok(())
@@ -37,10 +33,6 @@ impl Sink for Stored {
 
     fn edge(&mut self, edge: Edge) -> Result<(), BuildError> {
         self.ranks.last_mut().unwrap().1.push(edge);
-        Ok(())
-    }
-
-    fn end_rank(&mut self) -> Result<(), BuildError> {
         Ok(())
     }
 }
@@ -416,9 +408,9 @@ fn messages_that_reach_nobody_are_taken_for_a_dimension_of_one_rank_and_told() {
     assert!(told.starts_with("32 sends and receives") && told.contains("dimension 1,"), "{told}");
     assert_eq!(doubt(&[wavefront([4, 1])], &[8, 1]).unwrap(), None);
     assert_eq!(doubt(&[wavefront([2, 2])], &[8, 8]).unwrap(), None);
-    let far = |ranks: i32, created: &'static [(u32, bool)]| {
+    let far = |ranks: i32, distance: i32, created: &'static [(u32, bool)]| {
         let streams = each([ranks, 1], |[x, y], program| {
-            for distance in [1, 2] {
+            for distance in [1, distance] {
                 let [from, to] =
                     [-distance, distance].map(|by| at([ranks, 1], Ends::Open, [x + by, y]));
                 let parts = [sent(envelope(to, 0, 8)), received(envelope(from, 0, 8))];
@@ -436,16 +428,19 @@ fn messages_that_reach_nobody_are_taken_for_a_dimension_of_one_rank_and_told() {
                 .collect()
         })
     };
-    let told = doubt(&[far(2, &[])], &[8, 1]).unwrap().unwrap();
+    let told = doubt(&[far(2, 2, &[])], &[8, 1]).unwrap().unwrap();
     assert!(told.starts_with("2 sends and receives"), "{told}");
-    assert!(doubt(&[far(2, &[(2, false), (1, false)])], &[8, 1]).unwrap().is_some());
+    assert!(doubt(&[far(2, 2, &[(2, false), (1, false)])], &[8, 1]).unwrap().is_some());
     for created in [&[(2, false)][..], &[(2, false), (1, true)]] {
-        let error = doubt(&[far(2, created)], &[8, 1]).unwrap_err().to_string();
+        let error = doubt(&[far(2, 2, created)], &[8, 1]).unwrap_err().to_string();
         assert!(error.contains("communication 3 of rank 0 is with MPI_PROC_NULL"), "{error}");
     }
+    // Over three ranks, of three.
+    let told = doubt(&[far(3, 3, &[(3, false)])], &[8, 1]).unwrap().unwrap();
+    assert!(told.starts_with("2 sends and receives of a rank between others"), "{told}");
     // Where the trace has the message, the grid does not fit.
     for ranks in [3, 4] {
-        let error = doubt(&[far(2, &[]), far(ranks, &[])], &[8, 1]).unwrap_err().to_string();
+        let error = doubt(&[far(2, 2, &[]), far(ranks, 2, &[])], &[8, 1]).unwrap_err().to_string();
         assert!(error.contains(&format!("no grid of {ranks}x1: ")), "{error}");
     }
 }

@@ -255,6 +255,7 @@ impl Job {
             "clocks_end": end,
             "cost_per_call_s": cost * 1e-9,
             "clock_reads_s": read * 1e-9,
+            "combine_per_byte_s": self.library.combining() * 1e-9,
         });
         let path = format!("{}/trace.json", self.directory);
         let text = format!("{document:#}\n");

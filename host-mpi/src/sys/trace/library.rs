@@ -16,6 +16,8 @@ pub(crate) struct Library {
     pub(crate) own: usize,
     pub(crate) no_comm: usize,
     pub(crate) byte: usize,
+    double: usize,
+    sum: usize,
     pub(crate) any_source: i32,
     pub(crate) proc_null: i32,
     /// `MPI_ROOT`.
@@ -61,6 +63,8 @@ impl Library {
                 own: find(c"ompi_mpi_comm_self"),
                 no_comm: find(c"ompi_mpi_comm_null"),
                 byte: find(c"ompi_mpi_byte"),
+                double: find(c"ompi_mpi_double"),
+                sum: find(c"ompi_mpi_op_sum"),
                 any_source: -1,
                 proc_null: -2,
                 root: -4,
@@ -80,6 +84,8 @@ impl Library {
             own: 0x4400_0001,
             no_comm: 0x0400_0000,
             byte: 0x4c00_010d,
+            double: 0x4c00_080b,
+            sum: 0x5800_0003,
             any_source: -2,
             proc_null: -1,
             root: -3,
@@ -114,6 +120,20 @@ impl Library {
             fortran_waitany(&2, requests.as_mut_ptr(), &mut index, status.as_mut_ptr(), &mut code);
             index - 1
         })
+    }
+
+    /// Time to add a byte of two vectors of doubles, in nanoseconds.
+    pub(crate) fn combining(&self) -> f64 {
+        const TRIES: usize = 20;
+        let (one, mut other) = ([1.0_f64; 4_096], [1.0_f64; 4_096]);
+        let took = (0..TRIES).map(|_| {
+            let begin = crate::clock();
+            let (from, to) = (one.as_ptr().cast(), other.as_mut_ptr().cast());
+            reduce_local(from, to, 4_096, self.double, self.sum);
+            crate::clock().saturating_sub(begin)
+        });
+        #[allow(clippy::cast_precision_loss, reason = "a ratio")]
+        took.min().map_or(0.0, |nanos| nanos as f64 / size_of_val(&one) as f64)
     }
 
     /// Words of a status, all of 32 bits.
@@ -271,6 +291,8 @@ functions! {
         status: *mut c_void);
     broadcast = c"PMPI_Bcast"(
         data: *mut c_void, count: i32, datatype: usize, root: i32, comm: usize);
+    reduce_local = c"PMPI_Reduce_local"(
+        from: *const c_void, to: *mut c_void, count: i32, datatype: usize, operation: usize);
     allgather = c"PMPI_Allgather"(
         data: *const c_void, count: i32, datatype: usize, all: *mut c_void, each: i32,
         as_type: usize, comm: usize);
