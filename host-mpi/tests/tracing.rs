@@ -10,6 +10,7 @@
 
 mod common;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ use loggap::trace::extrapolate::{Extrapolation, Grid, Scaling};
 use loggap::trace::{AlgorithmUse, Communicator, Record, Summary, Trace, What, pairs};
 use loggap_core::goal::{Edge, Misuse, Op, OpKind, Sink};
 use loggap_core::trace::{Direction, Envelope, Outcome};
-use loggap_tests::command::{Ended, Run as _, skipped};
+use loggap_tests::command::{Ended, Run as _, loggap, skipped};
+use serde_json::Value;
 
 /// A folder, and in it a program that the compiler of the MPI under test made.
 struct Program {
@@ -117,20 +119,6 @@ use Direction::{Receive, Send};
 fn calls_of_all_kinds_are_recorded_with_ranks_of_the_world() {
     let program = Program::compiled("calls.c", &["-w"]).unwrap();
     let (trace, summary) = program.whole_trace(4);
-    let calls = |name: &str| summary.calls_by_name[name].calls;
-    let counted = [
-        ("Ssend", 10),
-        ("Send", 10 + 6 + 4 + 2),
-        ("Sendrecv", 8),
-        ("Startall", 8),
-        ("Isend", 8),
-        ("Send_init", 4),
-        ("Cancel", 4),
-        ("Barrier", 8),
-        ("Mrecv", 2),
-        ("Finalize", 4),
-    ];
-    counted.iter().for_each(|(name, count)| assert_eq!(calls(name), *count, "{name}"));
     // 20 in turns, 8 both ways, 4 immediate, 8 persistent, 6 probed, 4 to themselves, 2 in halves.
     assert_eq!(summary.messages, 20 + 8 + 4 + 8 + 6 + 4 + 2);
     blocking_and_immediate(&trace);
@@ -233,6 +221,180 @@ fn algorithms(summary: &Summary) {
         assert!(reduced.algorithm.is_none() && reduced.reason.as_ref().unwrap().contains("MPICH"));
     }
     assert_eq!(of("iallreduce").algorithm, None);
+}
+
+/// Calls of `every.c` that send no messages and that each rank makes once, and those that it makes more often. Calls of
+/// loops are printed.
+const ONCE: &str = "Cancel Probe Mprobe Mrecv Imrecv Send_init Bsend_init Ssend_init Rsend_init Ibarrier Pack Unpack
+    Init_thread Finalize Comm_dup Comm_dup_with_info Comm_idup Comm_split_type Comm_create Comm_split Comm_disconnect
+    Cart_create Cart_sub Graph_create Dist_graph_create Dist_graph_create_adjacent Intercomm_create Intercomm_merge
+    Win_allocate Win_create Win_allocate_shared Win_create_dynamic Win_attach Win_detach Win_wait Win_lock Win_unlock
+    Win_flush Win_flush_local Win_lock_all Win_unlock_all Win_flush_all Win_flush_local_all Win_sync
+    File_open File_set_size File_preallocate File_get_size File_set_view File_write File_read File_write_all
+    File_read_all File_write_at File_read_at File_write_at_all File_read_at_all File_iwrite File_iread File_iwrite_all
+    File_iread_all File_iwrite_at File_iread_at File_iwrite_at_all File_iread_at_all File_write_all_begin
+    File_write_all_end File_read_all_begin File_read_all_end File_write_ordered_begin File_write_ordered_end
+    File_read_ordered_begin File_read_ordered_end File_write_at_all_begin File_write_at_all_end File_read_at_all_begin
+    File_read_at_all_end File_seek File_seek_shared File_write_shared File_read_shared File_iwrite_shared
+    File_iread_shared File_write_ordered File_read_ordered File_sync File_close";
+const ONE_SIDED: &str =
+    "Put Get Accumulate Get_accumulate Fetch_and_op Compare_and_swap Rput Rget Raccumulate
+    Rget_accumulate";
+const OFTEN: &str = "Irecv 29 Recv 3 Wait 52 Waitall 6 Waitany 2 Recv_init 4 Start 8 Startall 2 Request_free 9 Barrier 15
+    Win_free 4 Win_fence 2 Win_post 2 Win_start 2 Win_complete 2";
+/// Its collective operations, which also have an immediate form, and the ints that their send counts are on all ranks
+/// together. From rank r to s go r + s ints in `Alltoallv`, in `Alltoallw` twice as many where that is odd;
+/// `Reduce_scatter` has receive counts only.
+const COLLECTIVES: &str = "Bcast 12 Gather 16 Gatherv 10 Scatter 5 Scatterv 10 Allgather 24 Allgatherv 10 Alltoall 28
+    Alltoallv 48 Alltoallw 72 Reduce 32 Allreduce 36 Scan 40 Exscan 44 Reduce_scatter 0 Reduce_scatter_block 0
+    Neighbor_allgather 52 Neighbor_allgatherv 10 Neighbor_alltoall 56 Neighbor_alltoallv 12 Neighbor_alltoallw 20";
+/// Its calls that send messages, and the tags of these.
+const SENDS: &str = "Send 1 Send 31-48 Send 62 Bsend 2 Ssend 3 Rsend 4 Isend 5 Isend 9-10 Isend 51-54 Ibsend 6 Issend 7
+    Irsend 8 Start 11-14 Startall 11-14 Sendrecv 21 Sendrecv 71-80 Sendrecv_replace 22 Sendrecv_replace 63";
+/// Operations between its two groups, if it is told to.
+const BETWEEN: [&str; 5] = ["Barrier", "Bcast", "Allreduce", "Allgather", "Alltoallv"];
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap()
+}
+
+/// Names with numbers, or with all from the first to the last of several.
+fn numbered(list: &str) -> Vec<(&str, u64)> {
+    let words: Vec<_> = list.split_whitespace().collect();
+    let numbers = |text| {
+        let (first, last) = str::split_once(text, '-').unwrap_or((text, text));
+        number(first)..=number(last)
+    };
+    words.chunks(2).flat_map(|pair| numbers(pair[1]).map(|one| (pair[0], one))).collect()
+}
+
+fn immediate(name: &str) -> String {
+    format!("I{}", name.to_lowercase())
+}
+
+/// Sender, receiver, tag and bytes of the messages of `every.c` with a tag: each rank sends to the next one.
+fn messages_of_every(tag: u64) -> Vec<[u64; 4]> {
+    let rings: &[&[u64]] = match tag {
+        75 => &[&[0, 1], &[2, 3]],
+        77 => &[&[0, 1, 2]],
+        78 => &[&[3, 1]],
+        79 => &[&[2, 0, 3, 1]],
+        80 => &[&[2, 3], &[0, 1]],
+        _ => &[&[0, 1, 2, 3]],
+    };
+    let all = rings.iter().flat_map(|ring| ring.iter().zip(ring.iter().cycle().skip(1)));
+    all.map(|(from, to)| [*from, *to, tag, 4 * tag]).collect()
+}
+
+/// Number of calls and bytes that are sent, by name, of `every.c`, which printed this.
+fn calls_of_every(printed: &str) -> BTreeMap<String, [u64; 2]> {
+    let mut all: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    let mut add = |name: &str, calls, bytes| {
+        let [known, sent] = all.entry(name.to_owned()).or_default();
+        (*known, *sent) = (*known + calls, *sent + bytes);
+    };
+    let once = ONCE.split_whitespace().chain(ONE_SIDED.split_whitespace());
+    once.for_each(|name| add(name, 4, 0));
+    numbered(OFTEN).into_iter().for_each(|(name, calls)| add(name, 4 * calls, 0));
+    numbered(printed).into_iter().for_each(|(name, calls)| add(name, calls, 0));
+    for (name, tag) in numbered(SENDS) {
+        for [_, _, _, bytes] in messages_of_every(tag) {
+            add(name, u64::from(!name.starts_with("Start")), bytes);
+            // Communicators of messages are freed.
+            add("Comm_free", u64::from(tag > 70), 0);
+        }
+    }
+    for (name, ints) in numbered(COLLECTIVES) {
+        add(name, 4, 4 * ints);
+        add(&immediate(name), 4, 4 * ints);
+    }
+    // On two more topologies, which are freed, as is that of the others.
+    add("Neighbor_alltoall", 4, 4 * 4 * 15);
+    add("Neighbor_allgather", 4, 4 * 4 * 16);
+    add("Comm_free", 4 * 3, 0);
+    // By some ranks.
+    add("Comm_create_group", 2, 0);
+    add("File_delete", 1, 0);
+    all
+}
+
+/// Numbers of calls, bytes and messages are those of the lists above.
+#[test]
+fn every_call_is_recorded_by_name_and_counted() {
+    let program = Program::compiled("every.c", &["-w"]).unwrap();
+    let ended = program.traced(4, &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let expected = calls_of_every(&ended.stdout);
+    let trace = program.directory();
+    let info = loggap().args(["trace", "info", "-J"]).arg(&trace).ends(0).json();
+    let numbers = |one: &Value| ["calls", "bytes_sent"].map(|key| one[key].as_u64().unwrap());
+    let by_name = info["calls_by_name"].as_object().unwrap();
+    let found = by_name.iter().map(|(name, one)| (name.clone(), numbers(one)));
+    assert_eq!(found.collect::<BTreeMap<_, _>>(), expected);
+    assert_eq!((&info["unmatched"], &info["unfinished"]), (&0.into(), &0.into()));
+
+    let pairs = loggap().args(["trace", "export", "--format", "pairs"]).arg(&trace).ends(0).stdout;
+    let rows: Vec<Vec<&str>> = pairs.lines().skip(1).map(|row| row.split(',').collect()).collect();
+    let mut found: Vec<_> = rows.iter().map(|row| [0, 1, 2, 4].map(|at| number(row[at]))).collect();
+    let sends = numbered(SENDS);
+    let mut sent: Vec<_> = sends.iter().flat_map(|(_, tag)| messages_of_every(*tag)).collect();
+    found.sort_unstable();
+    sent.sort_unstable();
+    assert_eq!(found, sent);
+    // The world is that of all tags below 71; then one a tag, and of 75 two.
+    let tags: BTreeSet<_> = rows.iter().map(|row| (number(row[2]).max(70), row[3])).collect();
+    let distinct: BTreeSet<_> = tags.iter().map(|(_, communicator)| communicator).collect();
+    assert_eq!((tags.len(), distinct.len()), (12, 12), "{tags:?}");
+    converted_and_refused(&trace, &expected, &[]);
+
+    let ended = program.traced(4, &["between"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let mut expected = calls_of_every(&ended.stdout);
+    let between: Vec<_> =
+        BETWEEN.iter().flat_map(|name| [(*name).to_owned(), immediate(name)]).collect();
+    between.iter().for_each(|name| expected.get_mut(name).unwrap()[0] += 4);
+    expected.get_mut("Wait").unwrap()[0] += 4 * 5;
+    converted_and_refused(&trace, &expected, &between);
+}
+
+/// A schedule has all calls but those between groups, one-sided ones, files, and what was cancelled.
+fn converted_and_refused(trace: &Path, calls: &BTreeMap<String, [u64; 2]>, between: &[String]) {
+    let calls = calls.iter().map(|(name, [calls, _])| (name.clone(), *calls));
+    let calls: BTreeMap<_, _> = calls.collect();
+    let mut expected = BTreeMap::from([("Irecv cancelled".to_owned(), 4)]);
+    for (name, count) in &calls {
+        let is_one_sided = ONE_SIDED.split_whitespace().any(|one| one == name);
+        if is_one_sided || name.starts_with("Win_") {
+            let reason = "one-sided: its time is kept, its messages are not";
+            expected.insert(format!("{name} {reason}"), *count);
+        } else if name.starts_with("File_") {
+            expected.insert(format!("{name} input and output: its time is kept"), *count);
+        }
+    }
+    for name in between {
+        expected.insert(format!("{name} collective between two groups"), 4);
+    }
+    let file = trace.join("every.lgs");
+    let mut command = loggap();
+    command.args(["goal", "from-trace", "-J", "-o"]).args([&file, trace]);
+    let report = command.ends(0).json();
+    let (mut all, mut refused) = (BTreeMap::new(), BTreeMap::new());
+    for class in ["converted", "approximated", "refused"] {
+        for line in report[class].as_array().unwrap() {
+            let [name, reason] = ["call", "reason"].map(|key| line[key].as_str().unwrap_or(""));
+            let count = line["calls"].as_u64().unwrap();
+            *all.entry(name.to_owned()).or_default() += count;
+            if class == "refused" {
+                refused.insert(format!("{name} {reason}"), count);
+            }
+        }
+    }
+    assert_eq!((all, refused), (calls, expected));
+    let checked = loggap().args(["goal", "check", "-J"]).arg(&file).ends(0).json();
+    assert_eq!((&checked["errors"], &checked["warnings"]), (&0.into(), &0.into()), "{checked}");
+    let mut command = loggap();
+    command.args(["simulate", "--preset", "ompi-ib-sdr", "-J", "--trace"]).arg(trace);
+    assert_eq!(command.ends(0).json()["ranks"], 4);
 }
 
 /// A file of rules that the library read is in the trace, and counts.
@@ -487,7 +649,7 @@ fn a_program_is_predicted_from_its_trace_and_measured() {
     let options = ["-J", "--keep", kept.to_str().unwrap()];
     let ended = run(&mut check_app(&options, &[path, "cg", "400", "200"]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let found: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
     let number = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found}"));
     let [low, measured, high] = ["measured_s_lo", "measured_s", "measured_s_hi"].map(number);
     assert!(0.0 < low && low <= measured && measured <= high, "{found}");

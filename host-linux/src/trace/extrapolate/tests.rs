@@ -666,6 +666,32 @@ fn ranks_compute_what_their_place_does_scaled_by_the_fit() {
         125_000_000 << (2 - ends[0] - ends[1])
     });
     assert_eq!(computed(&grown), expected.collect::<Vec<u64>>());
+    // Ranks between two rows compute as the first of these.
+    let two = [[2, 4], [2, 8], [2, 16]].map(|grid| traced(grid, 16_000_000));
+    let grown = Extrapolation::new(&two, &onto(&[4, 32])).unwrap();
+    let expected = (0..128).map(|rank| 125_000_000 << u32::from(rank % 32 % 31 != 0));
+    assert_eq!(computed(&grown), expected.collect::<Vec<u64>>());
+}
+
+/// How lists of counts grow is not fitted: they are the same in all traces, or refused.
+#[test]
+fn lists_of_counts_that_differ_between_traces_are_refused() {
+    let traced = |ranks: i32, to_each: u64, from_each: u64| {
+        let list = |direction, bytes| Part::Each { direction, peers: ranks as u64, bytes };
+        let lists = [list(Direction::Send, to_each), list(Direction::Receive, from_each)];
+        let [to, from] = lists;
+        let streams = each([1, ranks], |_, program| {
+            program.call("Alltoallv", &[all(0, 0, None), to.clone(), from.clone()]);
+        });
+        converted(streams, |_| Vec::new())
+    };
+    let extrapolated = |larger| Extrapolation::new(&[traced(4, 8, 8), larger], &Scaling::Ranks(16));
+    let program = extrapolated(traced(8, 8, 8)).unwrap();
+    assert_eq!(Stored::extrapolated(&program).sends(), [0, 16 * 15]);
+    for larger in [traced(8, 16, 16), traced(8, 8, 9), traced(8, 0, 8)] {
+        let error = extrapolated(larger).unwrap_err().to_string();
+        assert!(error.starts_with("the lists of counts of Alltoallv differ between"), "{error}");
+    }
 }
 
 /// On a ring, too, computation before and inside of patterns is scaled.
