@@ -69,12 +69,6 @@ impl Survey {
         self.ops
     }
 
-    /// Number of dependencies of all ranks.
-    #[must_use]
-    pub const fn edges(&self) -> u64 {
-        self.edges
-    }
-
     /// The survey with `records` operations, and without lists of dependants and slots for
     /// receives.
     pub(super) const fn of_records(&self, records: u64) -> Self {

@@ -63,7 +63,6 @@ impl<W: Network> Driver for Ordered<'_, W> {
             target,
             now,
             seq: number(seq),
-            bytes: message.transfer.size,
             volume: message.volume,
             delay: simulation.delay.get(),
         };
