@@ -1,8 +1,9 @@
 //! Messages between parts of the ranks.
 
 use super::pool::{NONE, Node};
+use crate::halves::{halves, whole};
 use crate::sim::mail::{self, Words};
-use crate::sim::word::{Word32, halves, whole};
+use crate::sim::word::Word32;
 
 /// Messages between parts in one window.
 pub type Mail<'s> = mail::Mail<'s, Message>;
