@@ -73,6 +73,7 @@ extern crate std;
 
 pub mod fit;
 pub mod goal;
+mod halves;
 pub mod measure;
 pub mod model;
 pub mod noise;

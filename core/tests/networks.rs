@@ -24,7 +24,7 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
-    self, ImplicitError, OrderedMemory, PatternProgram, RankState, Requirements, Simulation,
+    self, ImplicitError, Node, OrderedMemory, PatternProgram, RankState, Requirements, Simulation,
 };
 use loggap_core::sim::network::{
     Fabric as _, Flows, FlowsMemory, FlowsRequirements, Tenants, Topology, Usage,
@@ -134,21 +134,20 @@ fn compute<P: implicit::Program>(
     let parts = [
         ranks * size_of::<RankState<P::State>>(),
         ranks * (2 * size_of::<Entry>() + size_of::<u32>()),
-        nodes * size_of::<implicit::Node>(),
+        nodes * size_of::<Node>(),
     ];
     assert_eq!(needs.ordered_bytes_with(nodes), parts.iter().sum::<usize>() as u64);
     let memory = OrderedMemory {
         ranks: &mut vec![RankState::default(); ranks],
         queue: &mut vec![Entry::default(); 2 * ranks],
         places: &mut vec![0; ranks],
-        nodes: &mut vec![[0; 4]; nodes],
+        nodes: &mut vec![Node::default(); nodes],
     };
     place.lend(program.extent().ranks, |flows| {
         let mut simulation = Simulation::on_network(program, parameters, noise, flows, memory)?;
         let ended = simulation.run()?;
         assert_eq!(ended.open_ties, 0);
-        let finish: Vec<u64> =
-            (0..program.extent().ranks).map(|rank| simulation.finish(rank).0).collect();
+        let finish: Vec<u64> = simulation.finishes().map(|(_, time)| time.0).collect();
         assert_eq!(finish.iter().max().copied().unwrap_or_default(), ended.makespan.0);
         let outcome = Outcome { finish, events: ended.events, ..Outcome::default() };
         Ok(Ran::of(outcome, simulation.network()))

@@ -96,7 +96,7 @@ impl Case {
         let mut begins: Vec<u64> = self.messages.iter().map(|message| message.0).collect();
         let departure = |op: u32, now: u64| {
             let (_, source, target, volume) = self.messages[op as usize];
-            Departure { op, source, target, now, seq: op, bytes: 0, volume, delay: 0 }
+            Departure { op, source, target, now, seq: op, volume, delay: 0 }
         };
         let begun = Instant::now();
         let mut waiting = 0u32;

@@ -18,12 +18,10 @@ use loggap_core::goal::binary::{
 use loggap_core::goal::{Edge, Lookup, Output, RankMemory, RankNode, Sink};
 use loggap_core::sim::implicit::RankRange;
 use loggap_core::sim::mail::{Block, CHUNK, ChunkList, Chunks};
-use loggap_core::sim::streamed::{
-    Builder, GivenUp, Mail, Memory, Message, Outbox, Part, Requirements,
-};
+use loggap_core::sim::streamed::{Builder, GivenUp, Mail, Message, Outbox, Part};
 use loggap_core::sim::{
-    Engine, Finished, MessageKind, NoNoise, Noise, Observed, Observer, Parameters, Sent, Settings,
-    Silent, SimError, Survey,
+    Engine, Finished, Memory, MessageKind, NoNoise, Noise, Observed, Observer, Parameters, Sent,
+    Settings, Silent, SimError, Survey,
 };
 
 /// Bytes in memory.
@@ -165,13 +163,13 @@ pub fn run_with(
     let (parameters, settings) = (sets.parameters().unwrap(), engine::settings(settings));
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
-    let requirements = Requirements::of(&survey, settings, records).unwrap();
-    let mut simulation = OwnedMemory::new(&requirements.simulation).unwrap();
+    let requirements = survey.streamed(settings, records).unwrap();
+    let mut simulation = OwnedMemory::new(&requirements).unwrap();
     // Content on entry does not matter.
     let memory = Memory {
-        simulation: simulation.lend(),
-        buckets: &mut vec![7; requirements.buckets],
+        partly: &mut vec![7; requirements.partly],
         released: &mut vec![7; requirements.released],
+        ..simulation.lend()
     };
     let mut builder = Builder::new(memory, requirements).unwrap();
     program.replay(&mut builder).unwrap();
@@ -233,20 +231,19 @@ pub fn run_in_parts(
             Sink::ranks(&mut survey, own(index).len() as u32).unwrap();
             own(index).for_each(|rank| feed(program, rank, &mut survey).unwrap());
             let all = program.ops() as u64;
-            Requirements::of_part(&survey, settings, u64::MAX, all).unwrap()
+            survey.streamed_part(settings, u64::MAX, all).unwrap()
         })
         .collect();
     let mut memory: Vec<_> = (needs.iter())
         .map(|needs| {
-            let simulation = OwnedMemory::new(&needs.simulation).unwrap();
-            (simulation, vec![7; needs.buckets], vec![7; needs.released])
+            let simulation = OwnedMemory::new(needs).unwrap();
+            (simulation, vec![7; needs.partly], vec![7; needs.released])
         })
         .collect();
     let mut parts = Vec::new();
-    for (index, (needs, (simulation, buckets, released))) in
-        (0..).zip(needs.iter().zip(&mut memory))
+    for (index, (needs, (simulation, partly, released))) in (0..).zip(needs.iter().zip(&mut memory))
     {
-        let memory = Memory { simulation: simulation.lend(), buckets, released };
+        let memory = Memory { partly, released, ..simulation.lend() };
         let mut builder = Builder::new(memory, *needs).unwrap();
         builder.part(ranks, own(index)).unwrap();
         own(index).for_each(|rank| feed(program, rank, &mut builder).unwrap());

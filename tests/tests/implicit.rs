@@ -7,7 +7,7 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
-    self, Extent, ImplicitError, Memory, PatternProgram, ProgramFinished, RankState, Release,
+    self, Extent, ImplicitError, Memory, Node, PatternProgram, ProgramFinished, RankState, Release,
     Requirements, Simulation, Transfer,
 };
 use loggap_core::sim::{NoNoise, Noise, Parameters, SimError};
@@ -331,7 +331,7 @@ fn a_program_of_ones_own_that_does_not_end_well_is_told_so() {
     let run = |program: Broken, nodes: usize| {
         let needs = Requirements::of(&program);
         let mut ranks = vec![RankState::default(); needs.ranks];
-        let (mut words, mut nodes) = (vec![0; needs.words], vec![[0; 4]; nodes]);
+        let (mut words, mut nodes) = (vec![0; needs.words], vec![Node::default(); nodes]);
         let memory = Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };
         Simulation::new(&program, Parameters::one(sets()[0]), NoNoise, memory)?.run()
     };

@@ -10,7 +10,7 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Preset};
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
-    Memory, OrderedMemory, PatternProgram, Program, RankState, Requirements, Simulation,
+    Memory, Node, OrderedMemory, PatternProgram, Program, RankState, Requirements, Simulation,
 };
 use loggap_core::sim::mail::Block;
 use loggap_core::sim::windows::Away;
@@ -123,7 +123,7 @@ fn windows_allocate_when_a_run_begins_and_never_after() {
 fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P) {
     let needs = Requirements::of(program);
     let mut ranks = vec![RankState::default(); needs.ranks];
-    let (mut words, mut nodes) = (vec![0; needs.words], vec![[0; 4]; needs.nodes]);
+    let (mut words, mut nodes) = (vec![0; needs.words], vec![Node::default(); needs.nodes]);
     let memory = Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };
     let parameters = Parameters::one(parameters(u64::MAX));
     let mut simulation = Simulation::new(program, parameters, NoNoise, memory).unwrap();
@@ -143,7 +143,7 @@ fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P
         ranks: &mut vec![RankState::default(); needs.ranks],
         queue: &mut vec![Entry::default(); 2 * needs.ranks],
         places: &mut vec![0; needs.ranks],
-        nodes: &mut vec![[0; 4]; needs.nodes_most],
+        nodes: &mut vec![Node::default(); needs.nodes_most],
     };
     let network = placed.lend().unwrap();
     let mut simulation =

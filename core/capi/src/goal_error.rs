@@ -80,7 +80,6 @@ pub(crate) fn text(error: TextError) -> Detail {
 const fn field_name(field: Field) -> &'static str {
     match field {
         Field::BlockStart => "start of the rank's block",
-        Field::BlockEnd => "end of the rank's block",
         Field::FileLength => "file length",
         Field::HeaderLength => "header length",
         Field::Reserved => "reserved field",

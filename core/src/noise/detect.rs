@@ -52,17 +52,6 @@ pub struct NoiseSummary {
     pub p99: Option<Picos>,
 }
 
-impl NoiseSummary {
-    /// Share of the observation time taken by detours, in parts per 10⁹; 0 for an empty
-    /// observation.
-    #[must_use]
-    pub fn lost_ppb(&self) -> u32 {
-        let scaled = u128::from(self.lost.0) * 1_000_000_000;
-        let share = scaled.checked_div(u128::from(self.observed.0)).unwrap_or(0);
-        u32::try_from(share).unwrap_or(1_000_000_000)
-    }
-}
-
 /// Result of a [`Detector`].
 #[derive(Clone, Copy, Debug)]
 pub struct Detected<'m> {
@@ -306,7 +295,6 @@ mod tests {
         assert_eq!(summary.smallest_gap, Picos(STEP * 500));
         assert_eq!((summary.detours, summary.dropped), (2, 0));
         assert_eq!((summary.lost, summary.longest), (Picos(371 * 500), Picos(300 * 500)));
-        assert_eq!(summary.lost_ppb(), 74_037_118);
     }
 
     #[test]
@@ -373,13 +361,6 @@ mod tests {
         assert_eq!(summary.detours, 100);
         assert_eq!(summary.median, Some(Picos(150 * 500 + 250)));
         assert_eq!(summary.p99, Some(Picos(199 * 500)));
-    }
-
-    #[test]
-    fn a_share_of_nothing_is_nothing() {
-        assert_eq!(NoiseSummary::default().lost_ppb(), 0);
-        let all = NoiseSummary { observed: Picos(1), lost: Picos::MAX, ..Default::default() };
-        assert_eq!(all.lost_ppb(), 1_000_000_000);
     }
 
     quickcheck! {

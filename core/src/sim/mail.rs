@@ -43,21 +43,15 @@ impl Block {
         at(first)..at(first + each)
     }
 
-    /// Process that has `partition`; 0 without partitions.
-    #[must_use]
-    pub const fn process(self, partition: u32) -> u32 {
-        match partition.checked_div(self.each) {
-            Some(process) => process,
-            None => 0,
-        }
-    }
-
     /// Chain of the mail for `partition`: that of the partition, or of the process that has it.
     #[inline]
     #[must_use]
     pub const fn chain(self, partition: u32) -> u32 {
         let local = partition.wrapping_sub(self.first);
-        if local < self.each { local } else { self.each + self.process(partition) }
+        match partition.checked_div(self.each) {
+            Some(process) if local >= self.each => self.each + process,
+            _ => local,
+        }
     }
 }
 

@@ -21,6 +21,9 @@ macro_rules! with_memory_parts {
             slots: $crate::sim::Slot,
             /// Buckets of posted receives and unexpected messages, where many wait.
             buckets: u32,
+            /// Buckets of operations with both a fulfilled and an unfulfilled dependency; of a streamed
+            /// schedule.
+            partly: u32,
             /// Clocks of processors and interfaces, if ranks have several.
             clocks: u64,
             /// Queue of each clock, where records wait in heaps: with several processors or interfaces,
@@ -45,6 +48,8 @@ macro_rules! with_memory_parts {
             /// Time at which the last message of each rank was complete; with overlap, where that can
             /// be later than the time at which the processor is free.
             done: u64,
+            /// One bit for each operation, set when it is released; of a streamed schedule.
+            released: u64,
             /// Event queue.
             queue: $crate::sim::Entry,
             /// Position of each rank's entry in the event queue.

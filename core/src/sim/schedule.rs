@@ -96,13 +96,6 @@ impl<'m, S> Schedule<'m, S> {
         self.sends
     }
 
-    /// Number of ranks.
-    #[must_use]
-    #[allow(clippy::cast_possible_truncation, reason = "ranks were counted in a u32")]
-    pub const fn ranks(&self) -> u32 {
-        self.requirements.ranks as u32
-    }
-
     /// Network interfaces of a rank.
     #[must_use]
     pub const fn interfaces(&self) -> usize {

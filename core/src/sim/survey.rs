@@ -69,12 +69,6 @@ impl Survey {
         self.ops
     }
 
-    /// Number of dependencies of all ranks.
-    #[must_use]
-    pub const fn edges(&self) -> u64 {
-        self.edges
-    }
-
     /// The survey with `records` operations, and without lists of dependants and slots for
     /// receives.
     pub(super) const fn of_records(&self, records: u64) -> Self {
@@ -106,6 +100,7 @@ impl Survey {
             firsts: size(ranks + 1)?,
             slots: size(self.receives)?,
             buckets: size(self.buckets)?,
+            partly: 0,
             clocks: if several { clocks } else { 0 },
             clock_queues: waited_for,
             clock_heap: waited_for,
@@ -116,6 +111,7 @@ impl Survey {
             next_attempts: if several { size(self.ops)? } else { 0 },
             links: if timed { size(self.ops)? } else { 0 },
             done: if settings.receive == Receive::Overlap { size(ranks)? } else { 0 },
+            released: 0,
             queue: size(ranks)?,
             places: size(ranks)?,
             scratch: size(self.edges_most)?,

@@ -46,14 +46,3 @@ macro_rules! word {
 word!(Word32, AtomicU32, u32);
 #[cfg(target_has_atomic = "64")]
 word!(Word64, AtomicU64, u64);
-
-/// Number of its low and high half.
-pub(super) const fn whole([low, high]: [u32; 2]) -> u64 {
-    low as u64 | (high as u64) << 32
-}
-
-/// Low and high half of a number.
-#[allow(clippy::cast_possible_truncation, reason = "the halves are meant")]
-pub(super) const fn halves(time: u64) -> [u32; 2] {
-    [time as u32, (time >> 32) as u32]
-}

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU32;
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::sim::implicit::{
-    self, ImplicitError, PatternProgram, RankRange, RankState, Simulation,
+    self, ImplicitError, Node, PatternProgram, RankRange, RankState, Simulation,
 };
 use loggap_core::sim::mail::{Block, CHUNK, ChunkList, Chunks};
 use loggap_core::sim::network::Network;
@@ -226,17 +226,17 @@ fn compute<P: implicit::Program, N: Noise + Copy>(
     let parts = [
         needs.ranks * size_of::<RankState<P::State>>(),
         needs.words * size_of::<u64>(),
-        needs.nodes * size_of::<implicit::Node>(),
+        needs.nodes * size_of::<Node>(),
     ];
     assert_eq!(needs.bytes(), parts.iter().sum::<usize>() as u64);
     let memory = implicit::Memory {
         ranks: &mut vec![RankState::default(); needs.ranks],
         words: &mut vec![0; needs.words],
-        nodes: &mut vec![[0; 4]; needs.nodes_most],
+        nodes: &mut vec![Node::default(); needs.nodes_most],
     };
     let whole = Simulation::new(program, parameters, noise, memory).and_then(|mut simulation| {
         let ended = simulation.run()?;
-        Ok((ended, (0..program.extent().ranks).map(|rank| simulation.finish(rank).0).collect()))
+        Ok((ended, simulation.finishes().map(|(_, time)| time.0).collect()))
     });
     for shift in [0, 1, 3] {
         let parts = compute_in_parts(program, parameters, noise, shift);
@@ -263,7 +263,7 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
     let needs = implicit::Requirements::of_ranks(program, 1 << shift);
     let mut ranks = vec![RankState::default(); count << shift];
     let mut words = vec![0; needs.words * count];
-    let mut nodes = vec![[0; 4]; needs.nodes_most * count];
+    let mut nodes = vec![Node::default(); needs.nodes_most * count];
     let chunks = needs.nodes_most as u32 / CHUNK + count as u32;
     let messages = zeroed::<implicit::Message>((chunks * CHUNK) as usize);
     let before = zeroed::<AtomicU32>(chunks as usize);
@@ -304,8 +304,7 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
             None => break,
         };
     }
-    let finish =
-        (0..program.extent().ranks).map(|rank| parts[(rank >> shift) as usize].finish(rank).0);
+    let finish = parts.iter().flat_map(Simulation::finishes).map(|(_, time)| time.0);
     Ok((Simulation::outcome_of(&parts).complete()?, finish.collect()))
 }
 

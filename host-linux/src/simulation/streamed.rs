@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use loggap_core::goal::binary::{EdgeSpan, LookupMemory};
 use loggap_core::goal::{ANY, ANY_TAG, Op, OpKind, Sink};
-use loggap_core::sim::streamed::{Builder, Memory, Requirements, Streamed};
-use loggap_core::sim::{BuildError, Schedule, Settings, SimError, Survey};
+use loggap_core::sim::streamed::{Builder, Streamed};
+use loggap_core::sim::{BuildError, Requirements, Schedule, Settings, SimError, Survey};
 
 use super::{Hints, Limit, LoadError, Needs, OwnedMemory, RunError, Source};
 use crate::schedule::{EachOp, Form, NumberedLookup, ScheduleFile, TagNumbers};
@@ -202,32 +202,6 @@ impl<'a> Lookups<'a> {
     }
 }
 
-/// Owner of the parts of [`Memory`].
-#[derive(Debug)]
-pub(super) struct Owned {
-    simulation: OwnedMemory,
-    buckets: Pages<u32>,
-    released: Pages<u64>,
-}
-
-impl Owned {
-    pub(super) fn new(requirements: &Requirements) -> Result<Self, LoadError> {
-        let parts = || -> io::Result<Self> {
-            Ok(Self {
-                simulation: OwnedMemory::new(&requirements.simulation)?,
-                buckets: Pages::zeroed(requirements.buckets)?,
-                released: Pages::zeroed(requirements.released)?,
-            })
-        };
-        parts().map_err(LoadError::Pages)
-    }
-
-    pub(super) fn lend(&mut self) -> Memory<'_> {
-        let Self { simulation, buckets, released } = self;
-        Memory { simulation: simulation.lend(), buckets, released }
-    }
-}
-
 /// Requirements for a simulation within the limit, with as many records as fit; their pages are
 /// touched only when used.
 fn requirements(
@@ -236,7 +210,7 @@ fn requirements(
     settings: Settings,
     limit: &Limit<'_>,
 ) -> Result<(Requirements, Needs), LoadError> {
-    let bytes = |records| Requirements::of(survey, settings, records).map(|needs| needs.bytes());
+    let bytes = |records| survey.streamed(settings, records).map(|needs| needs.bytes());
     let each = bytes(2)?.saturating_sub(bytes(1)?).max(1);
     let fixed = bytes(0)?.saturating_add(besides.lookups).max(besides.reading);
     let needs = Needs { each, ..Needs::of(survey, fixed) };
@@ -244,7 +218,7 @@ fn requirements(
     let least = least.with_tags(besides.tags);
     let taken = least.within(limit)?.bytes.saturating_add((limit.besides)(&needs));
     let records = 1 + limit.bytes.saturating_sub(taken) / each;
-    Ok((Requirements::of(survey, settings, records)?, needs))
+    Ok((survey.streamed(settings, records)?, needs))
 }
 
 /// Checks all of `program`, prepares it for lookups during the run, lends it to `run` and returns the
@@ -274,7 +248,7 @@ pub fn stream<T>(
         None => program.feed(&mut survey, None)?,
     }
     let (requirements, needs) = requirements(program.besides(), &survey, settings, limit)?;
-    let mut owned = Owned::new(&requirements)?;
+    let mut owned = OwnedMemory::new(&requirements).map_err(LoadError::Pages)?;
     let mut builder = Builder::new(owned.lend(), requirements).map_err(LoadError::from)?;
     match &counts {
         Some(counts) => build(&mut builder, program.ranks(), 0..program.ranks(), counts)

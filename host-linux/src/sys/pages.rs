@@ -33,8 +33,6 @@ unsafe impl Integers for u32 {}
 unsafe impl Integers for u64 {}
 // SAFETY: integers.
 unsafe impl Integers for [u32; 2] {}
-// SAFETY: integers.
-unsafe impl Integers for [u64; 4] {}
 // SAFETY: an integer.
 unsafe impl Integers for AtomicU32 {}
 // SAFETY: an integer.
@@ -73,6 +71,8 @@ unsafe impl Integers for End {}
 unsafe impl Integers for Message {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for implicit::Message {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for implicit::Node {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for ChunkList {}
 

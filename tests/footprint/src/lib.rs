@@ -159,8 +159,7 @@ pub extern "C" fn footprint_network(
         let mut network = network.with_usage(usage);
         for op in 0..4 {
             let (now, volume, delay) = (op.into(), first.into(), second.into());
-            let message =
-                Departure { op, source: op, target: second, now, seq: op, bytes: 1, volume, delay };
+            let message = Departure { op, source: op, target: second, now, seq: op, volume, delay };
             if network.launch(&message, &mut ()).is_err() {
                 break;
             }

@@ -3,9 +3,9 @@
 use loggap_core::goal::Lookup;
 use loggap_core::goal::binary::{EdgeSpan, LookupMemory, Native, Reference};
 use loggap_core::model::Preset;
-use loggap_core::sim::streamed::{Builder, Memory, Requirements};
+use loggap_core::sim::streamed::Builder;
 use loggap_core::sim::{
-    self, ClockQueue, Engine, Entry, NoNoise, Parameters, Rank, Record, Settings, Silent, Survey,
+    ClockQueue, Engine, Entry, Memory, NoNoise, Parameters, Rank, Record, Settings, Silent, Survey,
 };
 
 use crate::POINTS;
@@ -36,8 +36,8 @@ fn simulate(
     file: impl Lookup,
     play: impl FnOnce(&mut Builder<'_>) -> bool,
 ) -> u64 {
-    let Ok(requirements) = Requirements::of(survey, settings, POINTS as u64) else { return 0 };
-    let simulation = sim::Memory {
+    let Ok(requirements) = survey.streamed(settings, POINTS as u64) else { return 0 };
+    let memory = Memory {
         records: &mut [Record::default(); POINTS],
         ranks: &mut [Rank::default(); POINTS],
         firsts: &mut [0; POINTS],
@@ -51,9 +51,10 @@ fn simulate(
         done: &mut [0; POINTS],
         queue: &mut [Entry::default(); POINTS],
         places: &mut [0; POINTS],
-        ..sim::Memory::default()
+        partly: &mut [0; 2 * POINTS],
+        released: &mut [0; POINTS],
+        ..Memory::default()
     };
-    let memory = Memory { simulation, buckets: &mut [0; 2 * POINTS], released: &mut [0; POINTS] };
     let Ok(mut builder) = Builder::new(memory, requirements) else { return 0 };
     if !play(&mut builder) {
         return 0;

@@ -147,5 +147,5 @@ fn drawn(numbers: &mut Numbers<'_>, hosts: u32, (op, now): (u32, u64)) -> Depart
     let delay = u64::from(numbers.short());
     let (source, target) = (numbers.word() % hosts, numbers.word() % hosts);
     let now = now.saturating_add(pause);
-    Departure { op, source, target, now, seq: op, bytes: volume, volume, delay }
+    Departure { op, source, target, now, seq: op, volume, delay }
 }

@@ -105,8 +105,6 @@ worded! {
     pub enum Field {
         /// Start of a rank's block.
         BlockStart => "start of the rank's block";
-        /// End of a rank's block.
-        BlockEnd => "end of the rank's block";
         /// Format version, which is implied by the presence of wide ranks.
         Version => "format version";
         /// Flag of a rank with tags of more than 32 bits, or cpus or nics of more than 8.

@@ -10,6 +10,7 @@ use super::{CALC, RECEIVE, SEND};
 use crate::goal::op::{ANY, Edge, Op, OpKind, Sink};
 use crate::goal::output::Output;
 use crate::goal::protocol::Protocol;
+use crate::halves::halves;
 
 /// Sink that writes loggap's own format.
 #[derive(Debug)]
@@ -96,12 +97,6 @@ impl<O: Output> NativeWriter<'_, O> {
     }
 }
 
-/// Lower half of a number.
-#[allow(clippy::cast_possible_truncation, reason = "the lower half")]
-const fn low(number: u64) -> u32 {
-    number as u32
-}
-
 impl<O: Output> Sink for NativeWriter<'_, O> {
     type Error = BinaryWriteError<O::Error>;
 
@@ -132,17 +127,18 @@ impl<O: Output> Sink for NativeWriter<'_, O> {
             OpKind::Receive { peer, size, tag } => (RECEIVE, peer, size, tag),
             OpKind::Calc { duration } => (CALC, 0, duration.0, 0),
         };
+        let [low, high] = halves(tag);
         let record = Record::<{ OP_SIZE }>::new()
             .add(size.to_le_bytes())
             .add(peer.to_le_bytes())
-            .add(low(tag).to_le_bytes())
+            .add(low.to_le_bytes())
             .add([kind, op.cpu.to_le_bytes()[0], op.nic.to_le_bytes()[0]]);
         self.output.append(record.bytes()).map_err(BinaryWriteError::Output)?;
         if self.high > 0 || is_wide(&op) {
             let [_, cpu] = op.cpu.to_le_bytes();
             let [_, nic] = op.nic.to_le_bytes();
             // The wildcard's upper half wraps to 0, as in a rank that is not wide.
-            let upper = low(tag >> 32).wrapping_add(u32::from(low(tag) == ANY));
+            let upper = high.wrapping_add(u32::from(low == ANY));
             let high = Record::new().add(upper.to_le_bytes()).add([cpu, nic]);
             self.note_high(index, *high.bytes())?;
         }

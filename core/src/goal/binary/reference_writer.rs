@@ -8,6 +8,7 @@ use crate::goal::op::{ANY, Edge, Op, OpKind, Sink};
 use crate::goal::output::Output;
 use crate::goal::protocol::Protocol;
 use crate::goal::rank::{RankBuffer, RankMemory, RankNode};
+use crate::halves::halves;
 
 /// Sink that writes the reference's format, with [`cut_tag`] applied to each tag.
 #[derive(Debug)]
@@ -139,9 +140,8 @@ fn unsayable(op: Op) -> Option<Unsayable> {
 /// Tag in LogGOPSim's 32 bits: the lower half. It is the wildcard for the wildcard, and also for
 /// any other tag with that lower half.
 #[must_use]
-#[allow(clippy::cast_possible_truncation, reason = "the lower half")]
 pub const fn cut_tag(tag: u64) -> u32 {
-    tag as u32
+    halves(tag)[0]
 }
 
 /// Encodes the 39 bytes of a node.

@@ -34,6 +34,8 @@ pub use grid::{Grid, Stencil, SweepStep};
 pub use name::{Algorithm, Collective, Description, Pattern, UnknownName};
 pub use options::{Background, OptionError, Options};
 pub use permutation::Permutation;
+pub use tree::TreeKind;
+pub(crate) use tree::first_round;
 
 use super::Sink;
 use crate::worded::errors;
@@ -198,9 +200,9 @@ impl<'a> Plan<'a> {
     ) -> Result<(), S::Error> {
         let options = &self.options;
         match self.pattern {
-            Pattern::BinomialBroadcast => tree::binomial_broadcast(out, at),
+            Pattern::BinomialBroadcast => tree::broadcast(out, at, TreeKind::Binomial),
             Pattern::BinomialReduce => tree::binomial_reduce(out, at),
-            Pattern::BinaryBroadcast => tree::binary_broadcast(out, at),
+            Pattern::BinaryBroadcast => tree::broadcast(out, at, TreeKind::Binary),
             Pattern::Dissemination => dissemination::dissemination(out, at),
             Pattern::NWayDissemination => dissemination::nway_dissemination(out, at, options.ways),
             Pattern::ChainedDissemination => chained(out, at),

@@ -4,7 +4,7 @@
 use core::ops::RangeInclusive;
 
 use super::script::{Place, Round, Script};
-use super::{Algorithm, Collective, OptionError, tree};
+use super::{Algorithm, Collective, OptionError, TreeKind, tree};
 use crate::goal::Sink;
 use crate::units::Picos;
 
@@ -81,7 +81,9 @@ fn within_group<S: Sink>(
     with: &Settings,
 ) -> Result<(), S::Error> {
     match (with.collective, with.algorithm) {
-        (Collective::Broadcast, Algorithm::BinomialTree) => tree::binomial_broadcast(out, at),
+        (Collective::Broadcast, Algorithm::BinomialTree) => {
+            tree::broadcast(out, at, TreeKind::Binomial)
+        }
         (Collective::Reduce, Algorithm::BinomialTree) => tree::binomial_reduce(out, at),
         (Collective::Broadcast | Collective::Outcast, _) => {
             linear(out, at, with.window, at.root..=at.root)

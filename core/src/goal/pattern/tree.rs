@@ -3,33 +3,71 @@
 use super::script::{Place, Script};
 use crate::goal::Sink;
 
-/// Binomial broadcast: in round k the virtual ranks below 2ᵏ send to the virtual rank 2ᵏ above
-/// them.
-pub(super) fn binomial_broadcast<S: Sink>(
-    out: &mut Script<'_, S>,
-    at: &Place,
-) -> Result<(), S::Error> {
-    broadcast(out, at, binomial_parent(at), binomial_children(at))
+/// Kind of a tree of virtual ranks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum TreeKind {
+    /// Binomial: in round k the virtual ranks below 2ᵏ have a child 2ᵏ above them.
+    Binomial,
+    /// Binary: virtual rank v has the children 2v + 1 and 2v + 2. With a root other than 0 Schedgen
+    /// takes roles from real ranks but peers from virtual ranks, and deadlocks; here both are virtual.
+    Binary,
 }
 
-/// Binary broadcast: virtual rank v sends to 2v + 1 and 2v + 2. With a root other than 0 Schedgen
-/// takes roles from real ranks but peers from virtual ranks, and deadlocks; here both are virtual.
-pub(super) fn binary_broadcast<S: Sink>(
-    out: &mut Script<'_, S>,
-    at: &Place,
-) -> Result<(), S::Error> {
-    let own = at.virtual_rank();
-    let first = 2 * u64::from(own) + 1;
-    broadcast(out, at, own.checked_sub(1).map(|above| above / 2), existing(at, [first, first + 1]))
+/// First round in which the virtual rank `own` of a binomial tree has the data.
+pub(crate) const fn first_round(own: u32) -> u32 {
+    u32::BITS - own.leading_zeros()
 }
 
-/// Broadcast along a tree of virtual ranks.
-fn broadcast<S: Sink>(
+impl TreeKind {
+    /// Parent of `own`; `None` for the root.
+    pub(crate) fn parent(self, own: u32) -> Option<u32> {
+        match self {
+            Self::Binomial => own.checked_ilog2().map(|highest| own ^ 1 << highest),
+            Self::Binary => own.checked_sub(1).map(|above| above / 2),
+        }
+    }
+
+    /// Number of children of `own` in a tree of `ranks` ranks.
+    pub(crate) fn fan_out(self, own: u32, ranks: u32) -> u32 {
+        match self {
+            Self::Binomial => {
+                let above = ranks.saturating_sub(1).saturating_sub(own);
+                let rounds = above.checked_ilog2().map_or(0, |last| last + 1);
+                rounds.saturating_sub(first_round(own))
+            }
+            Self::Binary => match u64::from(ranks).saturating_sub(2 * u64::from(own) + 1) {
+                0 => 0,
+                1 => 1,
+                _ => 2,
+            },
+        }
+    }
+
+    /// Child `number` of `own`.
+    #[inline]
+    pub(crate) const fn child(self, own: u32, number: u32) -> u32 {
+        match self {
+            Self::Binomial => own.wrapping_add(1u32.wrapping_shl(first_round(own) + number)),
+            Self::Binary => own.wrapping_mul(2).wrapping_add(1 + number),
+        }
+    }
+
+    /// Parent and children of a rank.
+    fn around(self, at: &Place) -> (Option<u32>, impl Iterator<Item = u32> + use<>) {
+        let own = at.virtual_rank();
+        let children = (0..self.fan_out(own, at.ranks)).map(move |number| self.child(own, number));
+        (self.parent(own), children)
+    }
+}
+
+/// Broadcast along a tree.
+pub(super) fn broadcast<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
-    parent: Option<u32>,
-    children: impl Iterator<Item = u32>,
+    tree: TreeKind,
 ) -> Result<(), S::Error> {
+    let (parent, children) = tree.around(at);
     let received = parent.map(|parent| out.receive(at.swapped(parent), at.size)).transpose()?;
     received.map_or(Ok(()), |receive| out.start(receive))?;
     let mut last = received;
@@ -48,10 +86,10 @@ pub(super) fn binomial_reduce<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
 ) -> Result<(), S::Error> {
-    let parent = binomial_parent(at);
+    let (parent, children) = TreeKind::Binomial.around(at);
     let sent = parent.map(|parent| out.send(at.swapped(parent), at.size)).transpose()?;
     let mut first = sent;
-    for child in binomial_children(at) {
+    for child in children {
         let receive = out.receive(at.swapped(child), at.size)?;
         out.start(receive)?;
         match sent {
@@ -62,26 +100,4 @@ pub(super) fn binomial_reduce<S: Sink>(
     }
     first.map_or(Ok(()), |send| out.start(send))?;
     sent.map_or(Ok(()), |send| out.end(send))
-}
-
-/// Virtual rank without the highest bit of this one; `None` for the root.
-fn binomial_parent(at: &Place) -> Option<u32> {
-    let own = at.virtual_rank();
-    own.checked_ilog2().map(|highest| own ^ 1 << highest)
-}
-
-/// Virtual ranks with one bit more, above the highest of this one.
-fn binomial_children(at: &Place) -> impl Iterator<Item = u32> + use<> {
-    let own = at.virtual_rank();
-    let first = own.checked_ilog2().map_or(0, |highest| highest + 1);
-    existing(at, (first..u32::BITS).map(move |bit| u64::from(own) + (1 << bit)))
-}
-
-/// The `ranks` up to the first that is not in the group.
-fn existing<R: IntoIterator<Item = u64>>(
-    at: &Place,
-    ranks: R,
-) -> impl Iterator<Item = u32> + use<R> {
-    let count = at.ranks;
-    ranks.into_iter().map_while(move |rank| u32::try_from(rank).ok().filter(|&rank| rank < count))
 }

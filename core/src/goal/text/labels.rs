@@ -8,6 +8,7 @@
 //! on the seed.
 
 use super::cursor::{Cursor, continues_identifier, digits};
+use crate::halves::{halves, whole};
 use crate::random::Random;
 
 /// Memory for the labels of one rank, and the seed of their hash.
@@ -255,10 +256,11 @@ impl<'m> Table<'m> {
         let hash = hash_of(name, self.point);
         let mut next = *self.memory.buckets.get(self.bucket(hash)?)?;
         while let Some(&[place, chain]) = self.memory.entries.get(next as usize) {
+            let [after, op] = halves(chain);
             if place >> 48 == tag_of(hash) && identifier_at(text, place & PLACE) == name {
-                return u32::try_from(chain >> 32).ok();
+                return Some(op);
             }
-            next = low_half(chain);
+            next = after;
         }
         None
     }
@@ -289,7 +291,7 @@ impl<'m> Table<'m> {
         let number = u32::try_from(index).ok().filter(|&number| number != END_OF_CHAIN)?;
         let entry = self.memory.entries.get_mut(index)?;
         let head = self.memory.buckets.get_mut(bucket)?;
-        *entry = [place, u64::from(op) << 32 | u64::from(*head)];
+        *entry = [place, whole([*head, op])];
         *head = number;
         Some(())
     }
@@ -310,7 +312,7 @@ impl<'m> Table<'m> {
         for index in 0..self.length {
             let Some(&[place, chain]) = self.memory.entries.get(index) else { return };
             let name = identifier_at(text, place & PLACE);
-            let op = u32::try_from(chain >> 32).unwrap_or(0);
+            let [_, op] = halves(chain);
             let _ = self.link(index, place, op, hash_of(name, self.point));
         }
     }
@@ -325,11 +327,6 @@ const PLACE: u64 = (1 << 48) - 1;
 
 const fn tag_of(hash: u64) -> u64 {
     hash >> 40 & 0xffff
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "taking the low half is the purpose")]
-const fn low_half(word: u64) -> u32 {
-    word as u32
 }
 
 /// Identifier at offset `place`.

@@ -1,13 +1,13 @@
 //! Trait of the two drivers: in windows and in global order.
 
 use super::error::ImplicitError;
-use super::pool::Item;
+use super::pool::{NONE, Node};
 use super::program::{Program, Transfer};
 use super::rank::Rank;
 use super::runner::Simulation;
 use crate::sim::hooks::Noise;
 
-/// [`Item::created`] and [`Item::parent`] of an element that an event creates.
+/// [`Node::created`] and [`Node::parent`] of an element that an event creates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamps {
     pub(super) created: u64,
@@ -31,9 +31,9 @@ pub(super) struct Outgoing {
 impl Outgoing {
     /// Node contents for the message.
     #[inline]
-    pub(super) const fn item(&self, first: u32) -> Item {
+    pub(super) const fn item(&self, first: u32) -> Node {
         let Stamps { created, parent } = self.stamps;
-        Item { first, last: self.transfer.receive, kind: 0, created, parent }
+        Node { next: NONE, first, last: self.transfer.receive, kind: 0, created, parent }
     }
 }
 
@@ -51,8 +51,8 @@ pub(super) trait Driver: Sized {
 
     /// Node contents for receives that are posted at `time`.
     #[inline]
-    fn receives(item: Item, time: u64) -> Item {
-        Item { parent: time, ..item }
+    fn receives(item: Node, time: u64) -> Node {
+        Node { parent: time, ..item }
     }
 
     /// Puts a message in flight; `own` is the sending rank.

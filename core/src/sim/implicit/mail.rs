@@ -1,8 +1,9 @@
 //! Messages between parts of the ranks.
 
-use super::pool::Item;
+use super::pool::{NONE, Node};
+use crate::halves::{halves, whole};
 use crate::sim::mail::{self, Words};
-use crate::sim::word::{Word32, halves, whole};
+use crate::sim::word::Word32;
 
 /// Messages between parts in one window.
 pub type Mail<'s> = mail::Mail<'s, Message>;
@@ -41,7 +42,7 @@ impl Message {
     pub(super) fn write<'m>(
         mut place: impl FnMut() -> Option<&'m Self>,
         target: u32,
-        item: &Item,
+        item: &Node,
     ) -> Option<()> {
         let message = place()?;
         let [created, created_high] = halves(item.created);
@@ -119,7 +120,7 @@ impl Reader {
             (created, created.wrapping_sub(whole([second, highs & 0xffff])))
         };
         let (first, last) = (message.source.get(), message.receive.get());
-        Some(Received { target, item: Item { first, last, kind: 0, created, parent } })
+        Some(Received { target, item: Node { next: NONE, first, last, kind: 0, created, parent } })
     }
 }
 
@@ -129,7 +130,7 @@ pub(super) struct Received {
     /// Rank that receives.
     pub(super) target: u32,
     /// Node contents.
-    pub(super) item: Item,
+    pub(super) item: Node,
 }
 
 #[cfg(test)]
@@ -147,7 +148,7 @@ mod tests {
             [(NEAR, 0), (NEAR + 1, NEAR + 1), (u64::MAX, 0), (u64::MAX - 5, u64::MAX), (5, 6)];
         let near = near.map(|times| (times, 1));
         for ((created, parent), places) in near.into_iter().chain(far.map(|times| (times, 2))) {
-            let item = Item { first: 3, last: 4, kind: 0, created, parent };
+            let item = Node { next: NONE, first: 3, last: 4, kind: 0, created, parent };
             let messages = [Message::default(), Message::default()];
             let mut rest = messages.iter();
             Message::write(|| rest.next(), 7, &item).unwrap();

@@ -47,7 +47,7 @@ pub use pool::Node;
 pub use program::{Extent, Program, Release, Transfer};
 pub use programs::{
     Doubling, Halo, Linear, LinearKind, PatternProgram, Permuted, Reduction, Ring, RingKind, Round,
-    Rounds, Sweep, Tree, TreeKind,
+    Rounds, Sweep, Tree,
 };
 pub use rank::RankState;
 pub use runner::{ProgramFinished, Simulation, check};

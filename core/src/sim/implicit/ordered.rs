@@ -4,7 +4,7 @@
 use super::driver::{Driver, Outgoing, Stamps};
 use super::error::ImplicitError;
 use super::memory::OrderedMemory;
-use super::pool::{Item, NONE};
+use super::pool::{NONE, Node};
 use super::program::Program;
 use super::rank::Rank;
 use super::runner::{Next, Simulation, kind};
@@ -17,8 +17,8 @@ use crate::sim::queues::queue::{Entry, Queue};
 use crate::sim::rank::Class;
 
 /// Driver in global order. Stamps are those of the [`Engine`](crate::sim::Engine): the instant, and
-/// a number counted within it. The instant is `Item::created` of a node. The number is
-/// `Item::parent`; for receives, which have their time there, it is `Item::first`. A node of
+/// a number counted within it. The instant is `Node::created` of a node. The number is
+/// `Node::parent`; for receives, which have their time there, it is `Node::first`. A node of
 /// several
 /// operations has the stamp of the first; their stamps are consecutive.
 #[derive(Debug)]
@@ -40,9 +40,9 @@ impl<W: Network> Driver for Ordered<'_, W> {
     }
 
     #[inline]
-    fn receives(item: Item, time: u64) -> Item {
+    fn receives(item: Node, time: u64) -> Node {
         let first = number(item.parent);
-        Item { first, last: first.wrapping_add(item.last), parent: time, ..item }
+        Node { first, last: first.wrapping_add(item.last), parent: time, ..item }
     }
 
     #[inline]
@@ -63,7 +63,6 @@ impl<W: Network> Driver for Ordered<'_, W> {
             target,
             now,
             seq: number(seq),
-            bytes: message.transfer.size,
             volume: message.volume,
             delay: simulation.delay.get(),
         };
@@ -114,7 +113,7 @@ const fn number(seq: u64) -> u32 {
 /// Queue entry of a rank's next event.
 #[inline]
 const fn entry(rank: u32, next: &Next) -> Entry {
-    let Item { first, kind, created, parent, .. } = next.item;
+    let Node { first, kind, created, parent, .. } = next.item;
     let seq = if kind == kind::RECEIVES { first } else { number(parent) };
     Entry { time: next.time, created, seq, index: rank }
 }

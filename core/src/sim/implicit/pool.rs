@@ -3,16 +3,16 @@
 use super::error::ImplicitError;
 use crate::sim::queues::chain::Chain;
 
-/// Node: a message or waiting operations, in 32 bytes of lent memory. The content on entry does not
-/// matter.
-pub type Node = [u64; 4];
-
 /// Sentinel: end of a list; no node has this number.
 pub(super) const NONE: u32 = 0;
 
-/// Contents of a node. Creation times are those of [`super::runner::created`].
+/// Node: a message or waiting operations, in 32 bytes of lent memory. The content on entry does not
+/// matter. Creation times are 0 for operations without dependencies, otherwise the instant plus 1.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Item {
+#[repr(C)]
+pub struct Node {
+    /// Next node of its list; [`Pool::keep`] sets it.
+    pub(super) next: u32,
     /// Message: the sender in windows, the receiver in global order. Operations: the first one.
     pub(super) first: u32,
     /// Message: the receive that it matches. Operations: one past the last.
@@ -26,6 +26,8 @@ pub(super) struct Item {
     pub(super) parent: u64,
 }
 
+const _: () = assert!(size_of::<Node>() == 32, "two in a cache line");
+
 /// Pool of nodes with a free list.
 #[derive(Debug)]
 pub(super) struct Pool<'m> {
@@ -36,31 +38,18 @@ pub(super) struct Pool<'m> {
     free: u32,
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "the lower half of a word")]
-const fn low(word: u64) -> u32 {
-    word as u32
-}
-
-const fn high(word: u64) -> u32 {
-    low(word >> 32)
-}
-
-const fn pair(low: u32, high: u32) -> u64 {
-    low as u64 | (high as u64) << 32
-}
-
 impl Chain for Pool<'_> {
     const END: u32 = NONE;
 
     #[inline]
     fn next(&self, node: u32) -> u32 {
-        low(self.raw(node)[0])
+        self.item(node).next
     }
 
     #[inline]
     fn set_next(&mut self, node: u32, next: u32) {
-        if let Some([word, ..]) = self.nodes.get_mut(node as usize) {
-            *word = pair(next, high(*word));
+        if let Some(place) = self.nodes.get_mut(node as usize) {
+            place.next = next;
         }
     }
 }
@@ -76,30 +65,16 @@ impl<'m> Pool<'m> {
     }
 
     #[inline]
-    fn raw(&self, node: u32) -> Node {
+    pub(super) fn item(&self, node: u32) -> Node {
         debug_assert!(node != NONE && (node as usize) < self.nodes.len(), "no node {node}");
         self.nodes.get(node as usize).copied().unwrap_or_default()
-    }
-
-    #[inline]
-    fn set(&mut self, node: u32, raw: Node) {
-        debug_assert!(node != NONE && (node as usize) < self.nodes.len(), "no node {node}");
-        if let Some(place) = self.nodes.get_mut(node as usize) {
-            *place = raw;
-        }
-    }
-
-    #[inline]
-    pub(super) fn item(&self, node: u32) -> Item {
-        let [a, b, created, parent] = self.raw(node);
-        Item { first: high(a), last: low(b), kind: high(b), created, parent }
     }
 
     /// Replaces the first operation of a node.
     #[inline]
     pub(super) fn set_first(&mut self, node: u32, first: u32) {
-        if let Some([word, ..]) = self.nodes.get_mut(node as usize) {
-            *word = pair(low(*word), first);
+        if let Some(place) = self.nodes.get_mut(node as usize) {
+            place.first = first;
         }
     }
 
@@ -121,7 +96,7 @@ impl<'m> Pool<'m> {
 
     /// Appends a node to the circular list that ends with `last`.
     #[inline]
-    pub(super) fn push(&mut self, last: &mut u32, item: Item) -> Result<(), ImplicitError> {
+    pub(super) fn push(&mut self, last: &mut u32, item: Node) -> Result<(), ImplicitError> {
         let node = self.keep(item)?;
         Chain::push(self, last, node);
         Ok(())
@@ -129,7 +104,7 @@ impl<'m> Pool<'m> {
 
     /// As `push`, at the beginning of the list.
     #[inline]
-    pub(super) fn push_first(&mut self, last: &mut u32, item: Item) -> Result<(), ImplicitError> {
+    pub(super) fn push_first(&mut self, last: &mut u32, item: Node) -> Result<(), ImplicitError> {
         let end = *last;
         self.push(last, item)?;
         if end != NONE {
@@ -146,17 +121,18 @@ impl<'m> Pool<'m> {
 
     /// Creates a node that is in no list.
     #[inline]
-    pub(super) fn keep(&mut self, item: Item) -> Result<u32, ImplicitError> {
+    pub(super) fn keep(&mut self, item: Node) -> Result<u32, ImplicitError> {
         let node = self.take()?;
-        let Item { first, last, kind, created, parent } = item;
-        self.set(node, [pair(NONE, first), pair(last, kind), created, parent]);
+        if let Some(place) = self.nodes.get_mut(node as usize) {
+            *place = Node { next: NONE, ..item };
+        }
         Ok(node)
     }
 
     /// Key by which messages are ordered in a list.
     #[inline]
     fn stamp(&self, node: u32) -> (u64, u64) {
-        let [_, _, created, parent] = self.raw(node);
+        let Node { created, parent, .. } = self.item(node);
         (created, parent)
     }
 
@@ -211,8 +187,8 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    fn message(created: u64) -> Item {
-        Item { created, ..Item::default() }
+    fn message(created: u64) -> Node {
+        Node { created, ..Node::default() }
     }
 
     fn times(pool: &Pool<'_>, last: u32) -> Vec<u64> {
@@ -230,7 +206,7 @@ mod tests {
 
     #[test]
     fn lists_stay_in_order_and_nodes_are_used_again() {
-        let mut memory = [[9; 4]; 4];
+        let mut memory = [Node { next: 9, ..Node::default() }; 4];
         let mut pool = Pool::new(&mut memory);
         let mut list = NONE;
         for created in [5, 2, 9] {

@@ -109,7 +109,10 @@ pub trait Program {
     }
 
     /// Operations that a matched receive releases.
-    fn received(&self, rank: u32, state: &mut Self::State, receive: u32) -> Release;
+    #[inline]
+    fn received(&self, _rank: u32, _state: &mut Self::State, _receive: u32) -> Release {
+        Release::NOTHING
+    }
 
     /// Operations that a calculation releases.
     fn calculated(&self, _rank: u32, _state: &mut Self::State, _calc: u32) -> Release {

@@ -1,8 +1,8 @@
 //! State of one rank.
 
 use super::pool::NONE;
+use crate::halves::{halves, whole};
 use crate::sim::rank::Clocks;
-use crate::sim::word::{halves, whole};
 
 /// State of one rank in memory: 44 bytes, plus the state of its program. Zeroed memory is the
 /// initial state.

@@ -5,7 +5,7 @@ use core::num::NonZeroU64;
 
 use super::driver::{Driver, Stamps};
 use super::error::ImplicitError;
-use super::pool::{Item, NONE, Node, Pool};
+use super::pool::{NONE, Node, Pool};
 use super::program::{Extent, Program, Release};
 use super::rank::{Rank, RankState, UNSTARTED};
 use super::windows::Windows;
@@ -88,7 +88,7 @@ pub(super) struct Next {
     pub(super) time: u64,
     /// Preceding node in its list.
     pub(super) before: u32,
-    pub(super) item: Item,
+    pub(super) item: Node,
     /// True if a tie with an event of another rank was decided by rank number.
     pub(super) open: bool,
 }
@@ -245,12 +245,6 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         release.and_receives(0)
     }
 
-    /// Operations released and messages created so far.
-    #[must_use]
-    pub const fn events(&self) -> u64 {
-        self.so_far.events
-    }
-
     /// Sends executed plus receives posted plus messages matched so far; at the end three times
     /// [`Extent::messages`].
     #[must_use]
@@ -268,13 +262,6 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
     /// Finishing times of the ranks in this part.
     pub fn finishes(&self) -> impl Iterator<Item = (u32, Picos)> {
         (self.first..).zip(self.ranks.iter().map(|state| Picos(state.cpu())))
-    }
-
-    /// Finishing time of `rank`; 0 if it is in another part.
-    #[must_use]
-    pub fn finish(&self, rank: u32) -> Picos {
-        let local = rank.wrapping_sub(self.first) as usize;
-        Picos(self.ranks.get(local).map_or(0, RankState::cpu))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::driver::{Driver, Outgoing, Stamps};
 use super::error::ImplicitError;
-use super::pool::{Item, NONE, Pool};
+use super::pool::{NONE, Node, Pool};
 use super::program::{Program, Release};
 use super::rank::Rank;
 use super::runner::{Next, Simulation, kind};
@@ -32,7 +32,8 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
             let count = range.end - range.start;
             self.so_far.events += u64::from(count);
             let Stamps { created, parent } = self.driver.draw(stamps, count)?;
-            let item = Item { first: range.start, last: range.end, kind, created, parent };
+            let item =
+                Node { next: NONE, first: range.start, last: range.end, kind, created, parent };
             let item =
                 if kind == kind::RECEIVES { D::receives(item, state.free.cpu) } else { item };
             self.pool.push(&mut state.work, item)?;
@@ -125,7 +126,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         }
         let receive = self.program.met(rank, &mut state.state, next.item.last);
         if receive >= state.posted {
-            let message = Item { last: receive, ..next.item };
+            let message = Node { last: receive, ..next.item };
             return self.pool.push(&mut state.unexpected, message);
         }
         self.meet(rank, state, receive, D::stamps(now, next.item.created))

@@ -6,7 +6,7 @@ use super::driver::{Driver, Outgoing, Stamps};
 use super::error::ImplicitError;
 use super::mail::{Mail, Message, Outbox, Reader, Received};
 use super::memory::Memory;
-use super::pool::{Item, NONE};
+use super::pool::{NONE, Node};
 use super::program::Program;
 use super::rank::Rank;
 use super::runner::{Next, Simulation, created, kind};
@@ -70,7 +70,7 @@ pub struct Windows<'m> {
 impl Windows<'_> {
     /// Sends a message to a rank of another part.
     #[cfg_attr(target_os = "none", inline(never))]
-    fn post(&mut self, to: u32, message: &Item) -> Result<(), ImplicitError> {
+    fn post(&mut self, to: u32, message: &Node) -> Result<(), ImplicitError> {
         let chain = self.part.chain(to);
         Message::write(|| self.outbox.send(chain), to, message).ok_or(ImplicitError::Mail)
     }
@@ -332,7 +332,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
 
     /// Arrival time of a message; creation times are one more than the instant.
     #[inline]
-    pub(super) const fn arrival(&self, message: &Item) -> u64 {
+    pub(super) const fn arrival(&self, message: &Node) -> u64 {
         message.created.wrapping_sub(1).wrapping_add(self.delay.get())
     }
 
@@ -382,7 +382,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
 /// of the creator, then by rank; and true if the rank decided a tie. At the start creation is by
 /// rank, so there is no tie.
 #[inline]
-fn order(one: &Item, a: u32, other: &Item, b: u32) -> (Ordering, bool) {
+fn order(one: &Node, a: u32, other: &Node, b: u32) -> (Ordering, bool) {
     let by_time = (one.created, one.parent).cmp(&(other.created, other.parent));
     let open = by_time.is_eq() && a != b && one.parent != 0;
     (by_time.then(a.cmp(&b)), open)
@@ -390,7 +390,7 @@ fn order(one: &Item, a: u32, other: &Item, b: u32) -> (Ordering, bool) {
 
 /// True if message `b` is handled before `a`; counts open ties.
 #[inline]
-fn precedes(a: &Item, b: &Item, ties: &mut u64) -> bool {
+fn precedes(a: &Node, b: &Node, ties: &mut u64) -> bool {
     let (ordering, open) = order(b, b.first, a, a.first);
     *ties += u64::from(open);
     ordering.is_lt()

@@ -60,14 +60,12 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     fn launch(&mut self, source: u32, op: u32, leaving: &Leaving) -> Result<(), SimError> {
         let (now, seq) = (self.ranks.now, self.draw()?);
         self.ranks.records.stamp(op, now, seq);
-        let record = self.ranks.records.at(op);
         let departure = Departure {
             op,
             source,
-            target: record.peer,
+            target: self.ranks.records.at(op).peer,
             now,
             seq,
-            bytes: record.message_kind().bytes(record.amount),
             volume: leaving.volume,
             delay: leaving.arrival - now,
         };

@@ -1,9 +1,10 @@
 //! Messages between parts of the ranks.
 
+use crate::halves::{halves, whole};
 use crate::sim::mail::{self, Words};
 use crate::sim::origin::{Ancestor, BEYOND, START};
 use crate::sim::record::NONE;
-use crate::sim::word::{Word32, halves, whole};
+use crate::sim::word::Word32;
 
 /// Messages between parts in one window.
 pub type Mail<'s> = mail::Mail<'s, Message>;

@@ -25,6 +25,7 @@
 //! planned attempt is the heap of its followers.
 
 use crate::goal::{ANY, ANY_TAG};
+use crate::halves::{halves, whole};
 use crate::sim::hooks::MessageKind;
 use crate::sim::in_order::event::{Candidate, WaitsIn};
 use crate::sim::in_order::rank::Rank;
@@ -178,7 +179,7 @@ impl Ranks<'_> {
                 MessageKind::Data => records.units_of(record.tag),
                 MessageKind::Cts => records.units_of(at),
                 MessageKind::Whole | MessageKind::Rts if record.is(Mark::Claimed) => {
-                    records.units_of(self.claimed_by(at))
+                    records.units_of(self.claim_of(at)[0])
                 }
                 MessageKind::Whole | MessageKind::Rts => self.rank(rank).unit()?,
             },
@@ -260,22 +261,16 @@ impl Ranks<'_> {
         first
     }
 
-    /// Receive that a message claims.
-    #[allow(clippy::cast_possible_truncation, reason = "a record's index was put there")]
-    fn claimed_by(&self, message: u32) -> u32 {
-        self.next_attempts.get(message as usize).map_or(NONE, |receive| *receive as u32)
+    /// Receive that a message claims, and the heap of its followers.
+    fn claim_of(&self, message: u32) -> [u32; 2] {
+        self.next_attempts.get(message as usize).map_or([NONE; 2], |claim| halves(*claim))
     }
 
     /// Stores the receive that a message claims, and the heap of its followers.
     fn set_claim(&mut self, message: u32, receive: u32, followers: u32) {
         if let Some(place) = self.next_attempts.get_mut(message as usize) {
-            *place = u64::from(receive) | u64::from(followers) << 32;
+            *place = whole([receive, followers]);
         }
-    }
-
-    #[allow(clippy::cast_possible_truncation, reason = "the upper half of a word")]
-    fn followers_of(&self, message: u32) -> u32 {
-        self.next_attempts.get(message as usize).map_or(NONE, |claim| (*claim >> 32) as u32)
     }
 
     /// Lets a message, with its followers, claim a posted receive of `rank` or follow the message
@@ -307,7 +302,7 @@ impl Ranks<'_> {
     /// Adds a message to the followers of the claiming message `first`; false if it is older than
     /// that.
     fn follow(&mut self, first: u32, message: u32, followers: u32) -> bool {
-        let (mut all, receive) = (self.followers_of(first), self.claimed_by(first));
+        let [receive, mut all] = self.claim_of(first);
         let Self { records, heaps, .. } = self;
         if records.at(message).stamp() < records.at(first).stamp() {
             return false;
@@ -327,7 +322,7 @@ impl Ranks<'_> {
         if !self.records.at(message).is(Mark::Claimed) {
             return self.records.at(message).link;
         }
-        let (receive, followers) = (self.claimed_by(message), self.followers_of(message));
+        let [receive, followers] = self.claim_of(message);
         self.records.at_mut(receive).unmark(Mark::Claimed);
         self.records.at_mut(message).unmark(Mark::Claimed);
         followers
@@ -491,9 +486,8 @@ impl Ranks<'_> {
 }
 
 /// Message that claims a receive.
-#[allow(clippy::cast_possible_truncation, reason = "a record's index was put there")]
 const fn claimed_through(receive: &Record) -> u32 {
-    receive.created as u32
+    halves(receive.created)[0]
 }
 
 /// Earliest time of a waiting record, ps.

@@ -125,7 +125,7 @@ impl<F: Fabric> Network for Flows<'_, F> {
         departure: &Departure,
         _messages: &mut impl InFlight,
     ) -> Result<(), NetworkStopped> {
-        let Departure { op, source, target, now, seq, volume, delay, .. } = *departure;
+        let Departure { op, source, target, now, seq, volume, delay } = *departure;
         debug_assert!(now >= self.now, "messages leave in the order of time");
         if self.under_way == self.capacity {
             return Err(NetworkStopped::Full { messages: self.capacity });

@@ -85,8 +85,6 @@ pub struct Departure {
     pub now: u64,
     /// Second part of the stamp, counted within the instant.
     pub seq: u32,
-    /// s, bytes.
-    pub bytes: u64,
     /// (s − 1)·G, ps.
     pub volume: u64,
     /// o + L, ps.

@@ -7,6 +7,7 @@
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::halves::{halves, whole};
 use crate::sim::record::NONE;
 
 /// Storage of the links of records: first child in the lower half, next sibling in the upper.
@@ -51,19 +52,6 @@ impl Links for &[AtomicU64] {
 /// Link without child and sibling.
 const EMPTY: u64 = u64::MAX;
 
-#[allow(clippy::cast_possible_truncation, reason = "the lower half of a word")]
-const fn child(link: u64) -> u32 {
-    link as u32
-}
-
-const fn next(link: u64) -> u32 {
-    child(link >> 32)
-}
-
-const fn link(child: u32, next: u32) -> u64 {
-    child as u64 | (next as u64) << 32
-}
-
 /// Heaps whose records are linked in `links`.
 #[derive(Debug)]
 pub(in crate::sim) struct Heaps<L> {
@@ -96,9 +84,10 @@ impl<L: Links> Heaps<L> {
     fn meld(&mut self, a: u32, b: u32, before: &mut impl FnMut(u32, u32) -> bool) -> u32 {
         self.look();
         let (least, other) = if before(b, a) { (b, a) } else { (a, b) };
-        let (parent, below) = (self.links.link(least), self.links.link(other));
-        self.links.set_link(other, link(child(below), child(parent)));
-        self.links.set_link(least, link(other, next(parent)));
+        let [first_child, next] = halves(self.links.link(least));
+        let [below, _] = halves(self.links.link(other));
+        self.links.set_link(other, whole([below, first_child]));
+        self.links.set_link(least, whole([other, next]));
         least
     }
 
@@ -131,26 +120,26 @@ impl<L: Links> Heaps<L> {
     #[inline]
     pub(in crate::sim) fn pop(&mut self, root: &mut u32, mut before: impl FnMut(u32, u32) -> bool) {
         debug_assert!(*root != NONE, "nothing to take");
-        let mut rest = child(self.links.link(*root));
+        let [mut rest, _] = halves(self.links.link(*root));
         // Melds the children in pairs; the list of pairs is in reverse order.
         let mut pairs = NONE;
         while rest != NONE {
             let one = rest;
-            let other = next(self.links.link(one));
+            let [_, other] = halves(self.links.link(one));
             let least = if other == NONE {
                 rest = NONE;
                 one
             } else {
-                rest = next(self.links.link(other));
+                [_, rest] = halves(self.links.link(other));
                 self.meld(one, other, &mut before)
             };
-            let below = child(self.links.link(least));
-            self.links.set_link(least, link(below, pairs));
+            let [below, _] = halves(self.links.link(least));
+            self.links.set_link(least, whole([below, pairs]));
             pairs = least;
         }
         *root = NONE;
         while pairs != NONE {
-            let after = next(self.links.link(pairs));
+            let [_, after] = halves(self.links.link(pairs));
             *root = if *root == NONE { pairs } else { self.meld(*root, pairs, &mut before) };
             pairs = after;
         }

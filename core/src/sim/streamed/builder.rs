@@ -1,6 +1,5 @@
 //! Prepares the memory of a streamed schedule.
 
-use super::memory::{Memory, Requirements};
 use super::operations::{Own, Streamed};
 use super::partly::Partly;
 use core::mem::take;
@@ -11,6 +10,7 @@ use crate::sim::build_error::BuildError;
 use crate::sim::draft::Draft;
 use crate::sim::in_order::rank::Rank;
 use crate::sim::in_order::waiting::{Part, Waiting, Wildcards};
+use crate::sim::memory::{Memory, Requirements};
 use crate::sim::record::Record;
 use crate::sim::schedule::{Schedule, note_messages};
 
@@ -31,12 +31,7 @@ impl<'m> Builder<'m> {
     ///
     /// [`BuildError::Full`] if it has fewer.
     pub fn new(memory: Memory<'m>, requirements: Requirements) -> Result<Self, BuildError> {
-        let Memory { simulation, buckets, released } = memory;
-        let memory = Memory {
-            simulation: simulation.cut(&requirements.simulation).ok_or(BuildError::Full)?,
-            buckets: buckets.get_mut(..requirements.buckets).ok_or(BuildError::Full)?,
-            released: released.get_mut(..requirements.released).ok_or(BuildError::Full)?,
-        };
+        let memory = memory.cut(&requirements).ok_or(BuildError::Full)?;
         Ok(Self { memory, requirements, draft: Draft::default(), wildcards: Wildcards::default() })
     }
 
@@ -47,7 +42,7 @@ impl<'m> Builder<'m> {
     ///
     /// [`BuildError::Full`] if they are more than required.
     pub fn part(&mut self, ranks: u32, own: Range<u32>) -> Result<(), BuildError> {
-        let states = &mut *self.memory.simulation.ranks;
+        let states = &mut *self.memory.ranks;
         if own.len() > states.len() {
             return Err(BuildError::Full);
         }
@@ -67,7 +62,7 @@ impl<'m> Builder<'m> {
         rank: u32,
         [sends, receives, calcs]: [u32; 3],
     ) -> Result<(), BuildError> {
-        self.draft.begin(rank, self.memory.simulation.firsts)?;
+        self.draft.begin(rank, self.memory.firsts)?;
         let mut all = [sends, receives, calcs].into_iter();
         let ops = all.try_fold(self.draft.ops, u32::checked_add);
         self.draft.ops = ops.ok_or(BuildError::TooManyOps)?;
@@ -83,20 +78,19 @@ impl<'m> Builder<'m> {
     ///
     /// [`BuildError::Order`] if ranks are missing.
     pub fn finish<F: Lookup>(self, file: F) -> Result<Schedule<'m, Streamed<'m, F>>, BuildError> {
-        let Self { memory, draft, wildcards, requirements } = self;
-        let Memory { mut simulation, buckets, released } = memory;
-        let requirements = requirements.simulation;
-        let (firsts, _) = draft.finish(take(&mut simulation.firsts), &[])?;
+        let Self { mut memory, draft, wildcards, requirements } = self;
+        let (firsts, _) = draft.finish(take(&mut memory.firsts), &[])?;
         let (first_rank, ranks) = (draft.first_rank(), draft.ranks);
-        simulation.ranks.iter_mut().for_each(|rank| rank.part = Part::shared(wildcards));
-        let waiting = Waiting::shared(take(&mut simulation.buckets));
-        let partly = Partly::new(buckets);
+        memory.ranks.iter_mut().for_each(|rank| rank.part = Part::shared(wildcards));
+        let waiting = Waiting::shared(take(&mut memory.buckets));
+        let partly = Partly::new(take(&mut memory.partly));
+        let released = take(&mut memory.released);
         let own = Own { firsts, first_rank, ranks };
         let storage = Streamed::new(file, own, partly, released, &requirements);
-        let requirements = crate::sim::Requirements { firsts: 0, buckets: 0, ..requirements };
+        let requirements =
+            Requirements { firsts: 0, buckets: 0, partly: 0, released: 0, ..requirements };
         let sends = draft.sends;
-        let schedule =
-            Schedule::in_memory(simulation, requirements, firsts, waiting, storage, sends);
+        let schedule = Schedule::in_memory(memory, requirements, firsts, waiting, storage, sends);
         Ok(Schedule { first_rank, ..schedule })
     }
 }
@@ -109,21 +103,21 @@ impl Sink for Builder<'_> {
     }
 
     fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
-        self.draft.begin(rank, self.memory.simulation.firsts)
+        self.draft.begin(rank, self.memory.firsts)
     }
 
     fn op(&mut self, op: Op) -> Result<u32, BuildError> {
         let (rank, index) = (self.draft.rank(), self.draft.index());
-        let simulation = &self.requirements.simulation;
-        if usize::from(op.cpu) >= simulation.cpus || usize::from(op.nic) >= simulation.nics {
+        let Requirements { cpus, nics, .. } = self.requirements;
+        if usize::from(op.cpu) >= cpus || usize::from(op.nic) >= nics {
             return Err(BuildError::Unit { rank, op: index });
         }
         self.draft.count_message(op.kind)?;
         if let OpKind::Send { .. } | OpKind::Receive { .. } = op.kind {
             self.wildcards.add(Record::new(op).envelope());
         }
-        if simulation.several() {
-            note_messages(self.memory.simulation.ranks, rank, &op);
+        if self.requirements.several() {
+            note_messages(self.memory.ranks, rank, &op);
         }
         self.draft.ops = self.draft.ops.checked_add(1).ok_or(BuildError::TooManyOps)?;
         Ok(index)

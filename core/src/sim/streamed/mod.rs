@@ -21,7 +21,6 @@ mod operations;
 mod partly;
 
 pub use builder::Builder;
-pub use memory::{Memory, Requirements};
 pub use operations::Streamed;
 
 pub use crate::sim::in_order::part::{GivenUp, Part};

@@ -15,12 +15,13 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::mail::{END, Mail, Message};
 use super::partition::Partition;
 use super::shared::{Element, Shared};
+use crate::halves::{halves, whole};
 use crate::sim::hooks::{MessageKind, Noise, Observer};
 use crate::sim::mail::Outbox;
 use crate::sim::rank::dependencies::Operations;
 use crate::sim::rank::rules::Letter;
 use crate::sim::records::{bounds, owner};
-use crate::sim::word::{Word32, halves, whole};
+use crate::sim::word::Word32;
 
 /// Room for messages of other processes and their histories.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -3,10 +3,11 @@
 //! A message for which the sender has no room in the [mail](crate::sim::mail) stays in the record
 //! of its send; these records are chained instead.
 
+use crate::halves::{halves, whole};
 use crate::sim::mail::{self, Words};
 use crate::sim::rank::rules::Letter;
 use crate::sim::record::NONE;
-use crate::sim::word::{Word32, Word64, halves, whole};
+use crate::sim::word::{Word32, Word64};
 
 /// Messages of one window.
 pub type Mail<'s> = mail::Mail<'s, Message>;

@@ -6,6 +6,7 @@
 //! last exchange between windows, so relaxed accesses suffice.
 
 use crate::goal::OpKind;
+use crate::halves::{halves, whole};
 use crate::sim::draft::Dependent;
 use crate::sim::hooks::MessageKind;
 use crate::sim::rank::rules::Letter;
@@ -135,18 +136,17 @@ impl WindowRecord {
 
     /// Stores the match of a posted receive with the message of `send` at `time`.
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "the halves of a word")]
     pub(super) fn meet(&self, send: u32, time: u64) {
         self.peer.set(send);
-        self.tag.set(time as u32);
-        self.next.set((time >> 32) as u32);
+        let [low, high] = halves(time);
+        self.tag.set(low);
+        self.next.set(high);
     }
 
     /// Send and time of the match of a receive.
     #[inline]
     pub(super) fn met(&self) -> (u32, u64) {
-        let time = u64::from(self.tag.get()) | u64::from(self.next.get()) << 32;
-        (self.peer.get(), time)
+        (self.peer.get(), whole([self.tag.get(), self.next.get()]))
     }
 
     /// Makes the record that of a send of another process. Its creator is its index on its rank.

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use loggap_core::sim::implicit::RankRange;
 use loggap_core::sim::mail::Block;
-use loggap_core::sim::streamed::{self, Builder, GivenUp, Part, Requirements};
-use loggap_core::sim::{BuildError, Finished, Noise, Receive, Settings, SimError};
+use loggap_core::sim::streamed::{self, Builder, GivenUp, Part};
+use loggap_core::sim::{BuildError, Finished, Noise, Receive, Requirements, Settings, SimError};
 use loggap_core::units::Picos;
 
 use super::load::blocks;
@@ -15,8 +15,10 @@ use super::parts::{Border, InWindows, Ran, Reached, WindowLimits, run_parts};
 use super::run::Resources;
 use crate::schedule::NumberedLookup;
 use crate::simulation::simulate::{Job, Method, Outcome, Stopwatch, Stuck, Watch};
-use crate::simulation::streamed::{Besides, Lookups, Owned, build, survey_of};
-use crate::simulation::{Limit, LoadError, LookedUp, RunError, StreamedSchedule, agreed};
+use crate::simulation::streamed::{Besides, Lookups, build, survey_of};
+use crate::simulation::{
+    Limit, LoadError, LookedUp, OwnedMemory, RunError, StreamedSchedule, agreed,
+};
 
 /// Messages between parts get the memory limit divided by this, operations under way the rest.
 const MAIL_SHARE: u64 = 4;
@@ -92,7 +94,7 @@ impl<'e> Division<'e> {
         most_bytes: u64,
     ) -> Result<(Vec<Requirements>, Memory), LoadError> {
         let of = |part, records| {
-            Requirements::of_part(&survey_of(self.ranks(part).1), settings, records, self.sends)
+            survey_of(self.ranks(part).1).streamed_part(settings, records, self.sends)
         };
         let Besides { lookups, reading, tags } = self.program.besides();
         let (mut fixed, mut each) = (lookups.saturating_add(tags), 1);
@@ -129,7 +131,7 @@ impl<'e> Division<'e> {
         &self,
         index: u32,
         needs: Requirements,
-        memory: &'m mut Owned,
+        memory: &'m mut OwnedMemory,
         lookup: NumberedLookup<'m>,
     ) -> Result<StreamedSchedule<'m>, BuildError> {
         let mut builder = Builder::new(memory.lend(), needs)?;
@@ -194,7 +196,8 @@ pub(in crate::simulation) fn run_streamed<N: Noise + Clone + Send>(
     let prepare = || -> Result<_, LoadError> {
         let most_bytes = job.most_bytes.saturating_sub(besides);
         let (needs, memory) = division.requirements(job.settings, most_bytes)?;
-        let owned = needs.iter().map(Owned::new).collect::<Result<Vec<_>, _>>()?;
+        let owned = needs.iter().map(OwnedMemory::new).collect::<Result<Vec<_>, _>>();
+        let owned = owned.map_err(LoadError::Pages)?;
         Ok((needs, memory, owned, division.lookups()?))
     };
     let prepared = agreed(processes, prepare().map_err(RunError::Load))?;

@@ -46,10 +46,6 @@ impl Program for Halo {
         release.and_receives(neighbours)
     }
 
-    fn received(&self, _rank: u32, _state: &mut (), _receive: u32) -> Release {
-        Release::NOTHING
-    }
-
     fn calculated(&self, rank: u32, _state: &mut (), _calc: u32) -> Release {
         Release::sends(0, self.neighbours(rank))
     }

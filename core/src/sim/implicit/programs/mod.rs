@@ -15,9 +15,11 @@ pub use linear::{Linear, LinearKind};
 pub use permuted::Permuted;
 pub use ring::{Ring, RingKind};
 pub use rounds::{Round, Rounds};
-pub use tree::{Reduction, Tree, TreeKind};
+pub use tree::{Reduction, Tree};
 
-use crate::goal::pattern::{Algorithm, Collective, OptionError, Options, Pattern, settled};
+use crate::goal::pattern::{
+    Algorithm, Collective, OptionError, Options, Pattern, TreeKind, settled,
+};
 use place::Place;
 
 /// A built-in pattern as a program.

@@ -25,10 +25,6 @@ impl Program for Permuted {
         if self.ranks > 1 { Release::send(0).and_receives(1) } else { Release::NOTHING }
     }
 
-    fn received(&self, _rank: u32, _state: &mut (), _receive: u32) -> Release {
-        Release::NOTHING
-    }
-
     fn transfer(&self, rank: u32, _send: u32) -> Transfer {
         Transfer { to: self.permutation.to(rank, self.ranks), receive: 0, size: self.size }
     }

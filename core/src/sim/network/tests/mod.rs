@@ -49,7 +49,7 @@ fn drain<F: Fabric>(network: &mut Flows<'_, F>, until: u64, mut landed: impl FnM
 
 const fn departure(op: u32, message: &Message) -> Departure {
     let Message { now, source, target, volume, delay } = *message;
-    Departure { op, source, target, now, seq: op, bytes: 0, volume, delay }
+    Departure { op, source, target, now, seq: op, volume, delay }
 }
 
 fn launch<F: Fabric>(network: &mut Flows<'_, F>, op: u32, message: &Message) {
