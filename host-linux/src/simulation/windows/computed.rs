@@ -1,7 +1,5 @@
 //! Runs of computed patterns in partitions on several threads.
 
-use std::sync::{Mutex, PoisonError};
-
 use loggap_core::sim::Noise;
 use loggap_core::sim::implicit::{
     Extent, ImplicitError, Mail, Message, Node, Outbox, Program, ProgramFinished, RankRange,
@@ -169,7 +167,7 @@ impl Division {
         let parts = memory.lend().zip(block.first..).map(|(memory, index)| {
             let ranks = RankRange { index, shift, block };
             let simulation = Simulation::part(program, job.parameters, noise, memory, ranks)?;
-            Ok(Mutex::new(ComputedPart { simulation, stopped: None }))
+            Ok(ComputedPart { simulation, stopped: None })
         });
         let parts = parts.collect::<Result<Vec<_>, RunError>>();
         let parts = agreed(processes, parts)?;
@@ -177,16 +175,8 @@ impl Division {
         let width = job.parameters.lookahead();
         let mut watch = |reached: Reached| watch(reached.progress(of, width));
         let mut border = Border::new(processes, block, shift);
-        let ran = run_parts(
-            &parts,
-            &mails,
-            WindowLimits { small: Resources::SMALL, sparse: SPARSE },
-            &mut border,
-            &mut watch,
-        );
-        let parts: Vec<_> = (parts.into_iter())
-            .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
-            .collect();
+        let windows = WindowLimits { small: Resources::SMALL, sparse: SPARSE };
+        let (parts, ran) = run_parts(parts, &mails, windows, &mut border, &mut watch);
         let stopped = match parts.iter().find_map(|part| part.stopped) {
             None | Some(ImplicitError::Nodes { .. } | ImplicitError::Mail) => Ok(()),
             Some(error) => Err(RunError::from(error)),
