@@ -13,7 +13,7 @@ use super::monte_carlo::{MonteCarlo, Spread};
 use super::sensitivity::{Sensitivities, slope_text};
 use crate::cli::digits::Digits;
 use crate::flags::parse;
-use crate::output::{FileError, PendingFile, csv};
+use crate::output::{Fields, FileError, PendingFile, csv};
 use crate::simulation::{Ended, ParameterSets, Point, RunError, run_each_point};
 use crate::study::sweep::{Axis, Form, MOST_AXES, Spacing, Sweep, Tangent, chart};
 use crate::terminal::{CliError, Console, Failures, NamedFiles, RunsLine, interrupted};
@@ -63,20 +63,8 @@ pub(super) struct Swept {
 /// Part of the report for `--sweep`.
 #[derive(Serialize)]
 pub(super) struct SweepReport {
-    parameters: Vec<AxisDocument>,
+    parameters: Vec<Fields>,
     points: Points,
-}
-
-/// Swept parameter.
-#[derive(Serialize)]
-struct AxisDocument {
-    parameter: &'static str,
-    /// Key of its value in each point.
-    key: String,
-    points: u32,
-    spacing: &'static str,
-    /// True if values are factors of the given ones.
-    factors: bool,
 }
 
 /// All points, in the order of the grid.
@@ -89,19 +77,21 @@ struct Points {
     tangent: Option<Tangent>,
 }
 
-impl AxisDocument {
-    fn new(axis: &Axis) -> Self {
-        Self {
-            parameter: axis.swept.symbol(),
-            key: axis.key(),
-            points: axis.span().points,
-            spacing: match axis.span().spacing {
-                Spacing::Linear => "linear",
-                Spacing::Logarithmic => "logarithmic",
-            },
-            factors: axis.form == Form::Factor,
-        }
-    }
+/// Fields of a swept parameter.
+fn fields(axis: &Axis) -> Fields {
+    let spacing = match axis.span().spacing {
+        Spacing::Linear => "linear",
+        Spacing::Logarithmic => "logarithmic",
+    };
+    Fields(vec![
+        ("parameter", axis.swept.symbol().into()),
+        // Key of its value in each point.
+        ("key", axis.key().into()),
+        ("points", axis.span().points.into()),
+        ("spacing", spacing.into()),
+        // True if values are factors of the given ones.
+        ("factors", (axis.form == Form::Factor).into()),
+    ])
 }
 
 impl SweepArgs {
@@ -176,7 +166,7 @@ impl SweepJob {
                  sizes, and a sensitivity that is known",
             );
         }
-        let parameters = sweep.axes().iter().map(AxisDocument::new).collect();
+        let parameters = sweep.axes().iter().map(fields).collect();
         let points = Points { sweep, ended, spread, tangent };
         Ok(Swept { report: SweepReport { parameters, points }, csv, plot })
     }
@@ -334,7 +324,7 @@ impl SweepReport {
         let last = self.points.run().last().map_or(0, |(at, _)| at);
         let shown = Shown::of(sweep.axes(), last, Self::MOST_ROWS);
         let rows: Vec<_> = self.points.run().filter(|&(at, _)| shown.has(at)).collect();
-        let symbols: Vec<&str> = self.parameters.iter().map(|axis| axis.parameter).collect();
+        let symbols: Vec<&str> = sweep.axes().iter().map(|axis| axis.swept.symbol()).collect();
         write!(out, "# makespan over {}, {count} points", symbols.join(" and "))?;
         if rows.len() < count {
             write!(out, ", of which {} are shown", rows.len())?;
