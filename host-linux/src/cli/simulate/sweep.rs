@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use loggap_core::units::Picos;
-use serde::ser::{SerializeMap, SerializeSeq};
+use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::Args;
 use super::further::Further;
@@ -214,27 +215,29 @@ impl Points {
         Some(file.commit(|out| chart.write(1, out)))
     }
 
-    fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let axes = self.sweep.axes();
-        let mut heads: Vec<_> = axes.iter().map(Axis::key).collect();
-        heads.extend(["makespan_s", "makespan_ps"].map(str::to_owned));
-        if !self.spread.points.is_empty() {
-            heads.extend(SPREAD.as_flattened().iter().map(|&key| key.to_owned()));
+    /// Keys and values of a point: those of the axes, its makespan and, of what 90% of the draws
+    /// give, both ends; null where a run did not complete.
+    fn values(&self, at: usize, ended: &Ended) -> Vec<(String, Value)> {
+        let axes = self.sweep.axes().iter().zip(self.sweep.at(at));
+        let mut values: Vec<_> = axes.map(|(axis, raw)| (axis.key(), axis.reading(raw))).collect();
+        let mut add = |[seconds, picos]: [&str; 2], time: Option<Picos>| {
+            values.push((seconds.to_owned(), time.map(Picos::seconds).into()));
+            values.push((picos.to_owned(), time.map(|time| time.0).into()));
+        };
+        add(["makespan_s", "makespan_ps"], ended.as_ref().ok().map(|run| run.makespan));
+        if let Some(spread) = self.spread.points.get(at) {
+            let [low, high] = spread.map_or([None; 2], |ends| ends.map(Some));
+            add(["p05_s", "p05_ps"], low);
+            add(["p95_s", "p95_ps"], high);
         }
+        values
+    }
+
+    fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        let unknown = Err(RunError::Interrupted);
+        let heads = self.values(0, &unknown).into_iter().map(|(key, _)| key);
         let record = |(at, ended): (usize, &Ended)| {
-            let values = axes.iter().zip(self.sweep.at(at));
-            let values = values.map(|(axis, raw)| axis.reading(raw).to_string());
-            let makespan = ended.as_ref().map_or_else(
-                |_| Default::default(),
-                |run| [run.makespan.seconds().to_string(), run.makespan.0.to_string()],
-            );
-            let spread = self.spread.points.get(at).map(|spread| {
-                let [low, high] = spread.map_or_else(Default::default, |ends| {
-                    ends.map(|end| [end.seconds().to_string(), end.0.to_string()])
-                });
-                [low, high].into_iter().flatten()
-            });
-            values.chain(makespan).chain(spread.into_iter().flatten())
+            self.values(at, ended).into_iter().map(|(_, value)| csv::number(&value))
         };
         csv::table(out, heads, self.run().map(record), self.interrupted().as_deref())
     }
@@ -264,43 +267,12 @@ impl Serialize for Points {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut points = serializer.serialize_seq(Some(self.run().count()))?;
         for (at, ended) in self.run() {
-            points.serialize_element(&PointDocument { points: self, at, ended })?;
+            let mut values = self.values(at, ended);
+            let error = ended.as_ref().err();
+            values.extend(error.map(|error| ("error".to_owned(), error.to_string().into())));
+            points.serialize_element(&Fields(values))?;
         }
         points.end()
-    }
-}
-
-/// Keys of the ends of what 90% of the draws give, in s and in ps.
-const SPREAD: [[&str; 2]; 2] = [["p05_s", "p05_ps"], ["p95_s", "p95_ps"]];
-
-/// JSON of one point.
-struct PointDocument<'a> {
-    points: &'a Points,
-    at: usize,
-    ended: &'a Ended,
-}
-
-impl Serialize for PointDocument<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut point = serializer.serialize_map(None)?;
-        let Points { sweep, spread, .. } = self.points;
-        for (axis, raw) in sweep.axes().iter().zip(sweep.at(self.at)) {
-            point.serialize_entry(&axis.key(), &axis.reading(raw))?;
-        }
-        let makespan = self.ended.as_ref().ok().map(|completed| completed.makespan);
-        point.serialize_entry("makespan_s", &makespan.map(Picos::seconds))?;
-        point.serialize_entry("makespan_ps", &makespan.map(|makespan| makespan.0))?;
-        if let Some(spread) = spread.points.get(self.at) {
-            let ends = spread.map_or([None; 2], |ends| ends.map(Some));
-            for ([seconds, picos], end) in SPREAD.into_iter().zip(ends) {
-                point.serialize_entry(seconds, &end.map(Picos::seconds))?;
-                point.serialize_entry(picos, &end.map(|end| end.0))?;
-            }
-        }
-        if let Err(error) = self.ended {
-            point.serialize_entry("error", &error.to_string())?;
-        }
-        point.end()
     }
 }
 
