@@ -27,7 +27,7 @@ use std::process::Command;
 use loggap::machine::clock::HostClock;
 use loggap::schedule::{ScheduleFile, WriteError, write_text};
 use loggap::simulation::windows::{self, Resources};
-use loggap::simulation::{Alone, Limit, Means, OwnedMemory, Source, bytes_needed, run_pattern};
+use loggap::simulation::{Alone, Job, Limit, OwnedMemory, Source, bytes_needed, run_pattern};
 use loggap_core::goal::pattern::{Options, Pattern, generate, scratch_words};
 use loggap_core::goal::{Edge, Op, OpKind, Sink};
 use loggap_core::measure::Clock;
@@ -254,8 +254,8 @@ impl Row {
     fn computed(&self, clock: HostClock) -> Ran {
         let loaded = clock.now();
         let program = PatternProgram::new(self.pattern, &self.options()).unwrap().unwrap();
-        let means = &Means::ONE_THREAD;
-        let outcome = run_pattern(&program, parameters(), NoNoise, means).unwrap().outcome;
+        let job = Job::new(parameters(), Settings::default());
+        let outcome = run_pattern(&program, &job, NoNoise, &|_| {}).unwrap().outcome;
         assert_eq!(outcome.open_ties, 0);
         let ProgramFinished { events, messages, .. } = outcome;
         let lent = bytes_needed(&program);

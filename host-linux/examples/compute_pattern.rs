@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use loggap::simulation::{Means, run_pattern};
+use loggap::simulation::{Job, run_pattern};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::sim::implicit::PatternProgram;
-use loggap_core::sim::{NoNoise, Parameters};
+use loggap_core::sim::{NoNoise, Parameters, Settings};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
 /// LogGOPSim's defaults.
@@ -29,8 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::new(ranks, size);
     let program = PatternProgram::new(pattern, &options)?.ok_or("this pattern has to be stored")?;
     let start = Instant::now();
-    let parameters = Parameters::one(DEFAULTS);
-    let computed = run_pattern(&program, parameters, NoNoise, &Means::ONE_THREAD)?;
+    let job = Job::new(Parameters::one(DEFAULTS), Settings::default());
+    let computed = run_pattern(&program, &job, NoNoise, &|_| {})?;
     let outcome = computed.outcome;
     let seconds = start.elapsed().as_secs_f64();
     let rate = outcome.events as f64 / seconds / 1e6;

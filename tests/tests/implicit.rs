@@ -2,7 +2,9 @@
 
 use std::cell::RefCell;
 
-use loggap::simulation::{Computed, Means, Progress, RunError, bytes_needed, run_pattern};
+use loggap::simulation::{
+    Computed, Job, Progress, RunError, Wanted, Watch, bytes_needed, run_pattern,
+};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::random::Random;
@@ -10,7 +12,7 @@ use loggap_core::sim::implicit::{
     self, Extent, ImplicitError, Memory, Node, PatternProgram, ProgramFinished, RankState, Release,
     Requirements, Simulation, Transfer,
 };
-use loggap_core::sim::{NoNoise, Noise, Parameters, SimError};
+use loggap_core::sim::{self, NoNoise, Noise, Parameters, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
@@ -24,18 +26,23 @@ fn computed<N: Noise + Copy + Send>(
     set: LogGops,
     noise: N,
 ) -> Result<(ProgramFinished, Vec<u64>), ImplicitError> {
-    let (computed, finish) =
-        computed_with(&Means::ONE_THREAD, program, Parameters::one(set), noise)?;
+    let (computed, finish) = computed_with(&job(Parameters::one(set)), program, noise, &|_| {})?;
     Ok((computed.outcome, finish))
 }
 
+/// On one thread.
+fn job(parameters: Parameters<'_>) -> Job<'_> {
+    let wanted = Wanted { finish: true, ..Wanted::default() };
+    Job { wanted, ..Job::new(parameters, sim::Settings::default()) }
+}
+
 fn computed_with<N: Noise + Copy + Send>(
-    means: &Means<'_>,
+    job: &Job<'_>,
     program: &PatternProgram,
-    parameters: Parameters<'_>,
     noise: N,
+    watch: Watch<'_>,
 ) -> Result<(Computed, Vec<u64>), ImplicitError> {
-    match run_pattern(program, parameters, noise, &Means { finish: true, ..*means }) {
+    match run_pattern(program, job, noise, watch) {
         Ok(computed) => {
             let finish = computed.finish.iter().map(|time| time.0).collect();
             Ok((computed, finish))
@@ -100,7 +107,7 @@ fn compare_with_stored<N: Noise + Copy + Send + Sync>(
                 [] => parameters,
                 _ => parameters.with_receive(&ends).unwrap(),
             };
-            let run = computed_with(&Means::ONE_THREAD, &program, parameters, noise);
+            let run = computed_with(&job(parameters), &program, noise, &|_| {});
             let (Computed { outcome, .. }, finish) = run.expect(&label);
             let lost =
                 |rank: usize, start, length| noise.lost(rank as u32, Picos(start), Picos(length)).0;
@@ -164,17 +171,13 @@ fn compare_on_threads<N: Noise + Copy + Send>(noise: N, latest: u64, rounds: u64
             // The mail, or the nodes, may turn out to be too few.
             let most_bytes = if random.below(3) == 0 { 1 << 22 } else { u64::MAX };
             let label = format!("{pattern} {options:?} {set:?}, {threads} threads, {most_bytes}");
-            let parameters = Parameters::one(set);
-            let alone = computed_with(&Means::ONE_THREAD, &program, parameters, noise);
-            let with = Means { threads, most_bytes, least_messages: 0, ..Means::ONE_THREAD };
-            match (alone, computed_with(&with, &program, parameters, noise)) {
+            let one = job(Parameters::one(set));
+            let run = |job: &Job<'_>| computed_with(job, &program, noise, &|_| {});
+            let with = Job { threads, most_bytes, least_messages: 0, ..one.clone() };
+            match (run(&one), run(&with)) {
                 (_, Err(error @ ImplicitError::Nodes { .. })) => {
-                    let one = Means { most_bytes, ..Means::ONE_THREAD };
-                    assert_eq!(
-                        computed_with(&one, &program, parameters, noise).err(),
-                        Some(error),
-                        "{label}"
-                    );
+                    let one = Job { most_bytes, ..one };
+                    assert_eq!(run(&one).err(), Some(error), "{label}");
                 }
                 (Ok((alone, finish)), Ok((together, finish_together))) => {
                     // How many ties are open depends on which are compared.
@@ -213,8 +216,8 @@ fn on_threads_computed_patterns_give_the_same_with_noise() {
 fn runs_are_parted_where_it_pays_and_there_is_room() {
     let run = |pattern, options: Options, most_bytes| {
         let program = PatternProgram::new(pattern, &options).unwrap().unwrap();
-        let means = Means { threads: 2, most_bytes, ..Means::ONE_THREAD };
-        computed_with(&means, &program, Parameters::one(sets()[0]), NoNoise).unwrap().0
+        let job = Job { threads: 2, most_bytes, ..job(Parameters::one(sets()[0])) };
+        computed_with(&job, &program, NoNoise, &|_| {}).unwrap().0
     };
     let parted = |pattern, ranks| run(pattern, Options::new(ranks, 8), u64::MAX).parts > 1;
     assert!(parted(Pattern::Dissemination, 1 << 14));
@@ -242,9 +245,8 @@ fn long_runs_say_how_far_they_are() {
     for threads in [1, 2] {
         let told = RefCell::new(Vec::new());
         let watch = |progress: Progress| told.borrow_mut().push((progress.done, progress.of));
-        let means = Means { threads, watch: &watch, ..Means::ONE_THREAD };
-        let parameters = Parameters::one(sets()[0]);
-        let (computed, _) = computed_with(&means, &program, parameters, NoNoise).unwrap();
+        let job = Job { threads, ..job(Parameters::one(sets()[0])) };
+        let (computed, _) = computed_with(&job, &program, NoNoise, &watch).unwrap();
         assert_eq!(computed.threads, threads);
         let told = told.take();
         assert!(told.len() > 3, "{told:?}");
@@ -272,7 +274,7 @@ fn what_cannot_be_computed_is_refused_with_its_reason() {
     let ring = program(Pattern::PipelinedRing, &options).unwrap();
     let protocols = [0, 50].map(|first| Protocol { first: Bytes(first), parameters: set });
     let parameters = Parameters::per_protocol(&protocols).unwrap();
-    let run = |program| run_pattern(program, parameters, NoNoise, &Means::ONE_THREAD);
+    let run = |program| run_pattern(program, &job(parameters), NoNoise, &|_| {});
     let error = run(&ring).unwrap_err();
     assert!(matches!(error, RunError::Pattern(ImplicitError::Protocols)), "{error}");
     assert!(run(&broadcast).is_ok());

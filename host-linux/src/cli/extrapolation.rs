@@ -16,20 +16,23 @@ pub(super) struct ExtrapolationReport {
     dimensions: Vec<Fields>,
     point_to_point_messages: u64,
     /// Growth of the computation, from several traces.
-    computation: Vec<GrowthDocument>,
+    computation: Vec<Fields>,
+    #[serde(skip)]
+    growths: Vec<(String, Growth)>,
     not_understood: Vec<Line>,
 }
 
-#[derive(Serialize)]
-struct GrowthDocument {
-    /// Place of the ranks in the grid.
-    place: String,
-    form: String,
-    factor: f64,
-    factor_lo: Option<f64>,
-    factor_hi: Option<f64>,
-    /// Largest relative error at a number of ranks that was left out.
-    left_out_error: Option<f64>,
+/// Fields of the growth at a place in the grid.
+fn fields((place, growth): &(String, Growth)) -> Fields {
+    let [low, high] = growth.interval.map_or([None; 2], |ends| ends.map(Some));
+    Fields(vec![
+        ("place", place.clone().into()),
+        ("form", growth.form.to_string().into()),
+        ("factor", growth.factor.into()),
+        ("factor_lo", low.into()),
+        ("factor_hi", high.into()),
+        ("left_out_error", growth.left_out.into()),
+    ])
 }
 
 impl ExtrapolationReport {
@@ -41,23 +44,12 @@ impl ExtrapolationReport {
                 ("is_ring", one.is_ring.into()),
             ])
         };
-        let growth = |(place, growth): &(String, Growth)| {
-            let Growth { form, factor, interval, left_out } = *growth;
-            let [low, high] = interval.map_or([None; 2], |ends| ends.map(Some));
-            GrowthDocument {
-                place: place.clone(),
-                form: form.to_string(),
-                factor,
-                factor_lo: low,
-                factor_hi: high,
-                left_out_error: left_out,
-            }
-        };
         Self {
             summary: program.summary(),
             dimensions: program.dimensions().iter().map(dimension).collect(),
             point_to_point_messages: program.messages(),
-            computation: program.growths().iter().map(growth).collect(),
+            computation: program.growths().iter().map(fields).collect(),
+            growths: program.growths().to_vec(),
             not_understood: program.report().refused(),
         }
     }
@@ -66,19 +58,16 @@ impl ExtrapolationReport {
         writeln!(out, "extrapolated           {}", self.summary)?;
         let messages = self.point_to_point_messages;
         writeln!(out, "point-to-point         {messages} messages")?;
-        for one in &self.computation {
+        for (place, Growth { form, factor, interval, left_out }) in &self.growths {
             let digits = number::significant;
-            let interval = match (one.factor_lo, one.factor_hi) {
-                (Some(low), Some(high)) => format!("{} to {}", digits(low), digits(high)),
-                _ => "-".to_owned(),
-            };
-            let error = one.left_out_error.map(|error| digits(error * 100.0) + "%");
+            let interval =
+                interval.map(|[low, high]| format!("{} to {}", digits(low), digits(high)));
+            let error = left_out.map(|error| digits(error * 100.0) + "%");
             writeln!(
                 out,
-                "computation            {}: x {} ({interval}) as {}, error left out {}",
-                one.place,
-                digits(one.factor),
-                one.form,
+                "computation            {place}: x {} ({}) as {form}, error left out {}",
+                digits(*factor),
+                interval.unwrap_or_else(|| "-".to_owned()),
                 error.unwrap_or_else(|| "-".to_owned())
             )?;
         }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use loggap_core::model::Coefficient;
+use serde_json::Value;
 
 use super::quantity::Quantity;
 use crate::profile::{self, COLUMNS, PERCENTILES, ProfileDocument, SAMPLES, SizeRecord};
@@ -30,6 +31,15 @@ pub fn table<H: AsRef<[u8]>, R: IntoIterator<Item = String>>(
 /// Cell of a value; empty if unknown.
 pub fn cell<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Cell of a number in JSON, without an exponent; empty if null.
+pub fn number(value: &Value) -> String {
+    match value.as_f64().filter(|_| value.is_f64()) {
+        None if value.is_null() => String::new(),
+        None => value.to_string(),
+        Some(number) => number.to_string(),
+    }
 }
 
 /// Writes the sizes of `document` as CSV, with keys and units of the profile; unknown values are

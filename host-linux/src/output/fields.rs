@@ -5,9 +5,9 @@ use serde_json::Value;
 
 /// Keys and values of an object.
 #[derive(Clone, Debug)]
-pub struct Fields(pub Vec<(&'static str, Value)>);
+pub struct Fields<K = &'static str>(pub Vec<(K, Value)>);
 
-impl Serialize for Fields {
+impl<K: Serialize> Serialize for Fields<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }

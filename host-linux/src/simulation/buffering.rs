@@ -47,8 +47,7 @@ impl Buffering {
         job: &Job<'_>,
         stuck: &Stuck,
     ) -> Result<Option<Self>, RunError> {
-        let least = sets.protocols.iter().map(|protocol| protocol.parameters.eager_limit);
-        let Sent { sizes, mut blocked } = Sent::of(source, sets, stuck, least.min())?;
+        let (sizes, mut blocked) = sent(source, sets, stuck)?;
         let (Some(&largest), false) = (sizes.last(), blocked.is_empty()) else { return Ok(None) };
         let raised = Raised { source, sets, job };
         let left = raised.stuck(largest)?;
@@ -72,46 +71,38 @@ fn unreceived(stuck: &Stuck) -> impl Iterator<Item = ((u32, u32), u32)> {
     })
 }
 
-/// Message sizes of a schedule, and sends that may block.
-struct Sent {
-    /// Sizes above the smallest eager limit, ascending.
-    sizes: Vec<Bytes>,
-    /// Unreceived messages above their eager limit.
-    blocked: Vec<BlockedSend>,
-}
-
-impl Sent {
-    fn of(
-        source: &Source,
-        sets: &ParameterSets,
-        stuck: &Stuck,
-        least: Option<Bytes>,
-    ) -> Result<Self, RunError> {
-        let parameters = sets.parameters()?;
-        let unreceived: BTreeMap<_, _> = unreceived(stuck).collect();
-        let (mut sizes, mut blocked) = (BTreeSet::new(), Vec::new());
-        // Rank and index of the next operation.
-        let mut next = (0, 0);
-        let mut survey = Survey::default();
-        let mut sends = EachOp::new(&mut survey, |rank, seen| {
-            let op = if next.0 == rank { next.1 } else { 0 };
-            next = (rank, op + 1);
-            let OpKind::Send { size, .. } = seen.kind else { return Ok(seen) };
-            if Some(Bytes(size)) > least {
-                sizes.insert(Bytes(size));
-            }
-            let Some(&to) = unreceived.get(&(rank, op)) else { return Ok(seen) };
-            let number = parameters.number(parameters.level(rank, to), size);
-            let set = sets.protocols.get(number);
-            let eager_limit = set.map_or(Bytes(size), |set| set.parameters.eager_limit);
-            if Bytes(size) > eager_limit {
-                blocked.push(BlockedSend { rank, op, size: Bytes(size), eager_limit });
-            }
-            Ok(seen)
-        });
-        source.feed(&mut sends, None).map_err(RunError::Load)?;
-        Ok(Self { sizes: sizes.into_iter().collect(), blocked })
-    }
+/// Message sizes of a schedule above the smallest eager limit, ascending, and unreceived messages
+/// above theirs.
+fn sent(
+    source: &Source,
+    sets: &ParameterSets,
+    stuck: &Stuck,
+) -> Result<(Vec<Bytes>, Vec<BlockedSend>), RunError> {
+    let least = sets.protocols.iter().map(|protocol| protocol.parameters.eager_limit).min();
+    let parameters = sets.parameters()?;
+    let unreceived: BTreeMap<_, _> = unreceived(stuck).collect();
+    let (mut sizes, mut blocked) = (BTreeSet::new(), Vec::new());
+    // Rank and index of the next operation.
+    let mut next = (0, 0);
+    let mut survey = Survey::default();
+    let mut sends = EachOp::new(&mut survey, |rank, seen| {
+        let op = if next.0 == rank { next.1 } else { 0 };
+        next = (rank, op + 1);
+        let OpKind::Send { size, .. } = seen.kind else { return Ok(seen) };
+        if Some(Bytes(size)) > least {
+            sizes.insert(Bytes(size));
+        }
+        let Some(&to) = unreceived.get(&(rank, op)) else { return Ok(seen) };
+        let number = parameters.number(parameters.level(rank, to), size);
+        let set = sets.protocols.get(number);
+        let eager_limit = set.map_or(Bytes(size), |set| set.parameters.eager_limit);
+        if Bytes(size) > eager_limit {
+            blocked.push(BlockedSend { rank, op, size: Bytes(size), eager_limit });
+        }
+        Ok(seen)
+    });
+    source.feed(&mut sends, None).map_err(RunError::Load)?;
+    Ok((sizes.into_iter().collect(), blocked))
 }
 
 /// Runs with a raised eager limit.

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use loggap_core::goal::{Op, OpKind, Sink};
 use loggap_core::sim::implicit::{Program, Release, Transfer};
 use loggap_core::units::{Bytes, Picos};
+use serde::Serialize;
 
 use super::ParameterSets;
 use crate::schedule::EachOp;
@@ -15,9 +16,10 @@ use crate::schedule::EachOp;
 const SMALLEST: u32 = 8;
 
 /// Taper of a leaf switch whose uplinks would be busy for a whole run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Taper {
     /// Contiguous ranks of a leaf.
+    #[serde(rename = "leaf_ranks")]
     pub leaf: u32,
     /// Ratio of its hosts' links to its uplinks.
     pub taper: f64,

@@ -1,77 +1,19 @@
 //! Runs of patterns that are computed instead of stored.
 
-use std::{fmt, mem};
+use std::mem;
 
+use loggap_core::sim::Noise;
 use loggap_core::sim::implicit::{
     ImplicitError, Memory, Node, PatternProgram, Program, ProgramFinished, RankState, Requirements,
     Simulation,
 };
-use loggap_core::sim::{Noise, Parameters};
 use loggap_core::units::Picos;
 use loggap_core::with_program;
 
-use super::noise::{PhasedNoise, with_noise};
-use super::simulate::{Progress, WATCHED, Watch};
+use super::simulate::{Job, Progress, WATCHED, Watch};
 use super::windows::run_in_parts;
-use super::{Alone, NetworkUse, Processes, RunError};
+use super::{NetworkUse, RunError};
 use crate::sys::pages::{Integers, Pages};
-
-/// Resources of a computed run, and the callback for its progress.
-#[derive(Clone, Copy)]
-pub struct Means<'w> {
-    /// Threads, at least one.
-    pub threads: usize,
-    /// Runs with fewer messages use a single thread.
-    pub least_messages: u64,
-    /// Memory limit, bytes.
-    pub most_bytes: u64,
-    /// Callback for the progress.
-    pub watch: Watch<'w>,
-    /// Processes that share the ranks.
-    pub processes: &'w dyn Processes,
-    /// True to return the finishing time of each rank.
-    pub finish: bool,
-}
-
-impl fmt::Debug for Means<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { threads, least_messages, most_bytes, .. } = self;
-        f.debug_struct("Means")
-            .field("threads", threads)
-            .field("least_messages", least_messages)
-            .field("most_bytes", most_bytes)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Means<'_> {
-    /// One thread of one process, unlimited memory, no progress reports.
-    pub const ONE_THREAD: Self = Self {
-        threads: 1,
-        least_messages: Self::LEAST_MESSAGES,
-        most_bytes: u64::MAX,
-        watch: &|_| {},
-        processes: &Alone,
-        finish: false,
-    };
-
-    /// Default number of messages below which further threads do not help.
-    pub const LEAST_MESSAGES: u64 = 1 << 17;
-
-    /// Finishing times of `ranks` ranks, if they are to be returned.
-    pub(super) fn finish_of(
-        &self,
-        ranks: usize,
-        times: impl Iterator<Item = (u32, Picos)>,
-    ) -> Vec<Picos> {
-        if !self.finish {
-            return Vec::new();
-        }
-        let mut finish = Vec::with_capacity(ranks);
-        finish.extend(times.map(|(_, time)| time));
-        finish
-    }
-}
 
 /// Number of steps of a run of `program`, three for each message: send, arrival and receive.
 pub(super) fn steps_of<P: Program>(program: &P) -> u64 {
@@ -108,21 +50,6 @@ pub(super) fn needs_of(program: &PatternProgram) -> Requirements {
     with_program!(program, program => Requirements::of(program))
 }
 
-/// Runs `program` with `noise`. `None` if the pattern must be stored, to resolve ties or because of
-/// the message costs.
-///
-/// # Errors
-///
-/// [`RunError`].
-pub fn compute(
-    program: &PatternProgram,
-    parameters: Parameters<'_>,
-    noise: Option<PhasedNoise<'_>>,
-    means: &Means<'_>,
-) -> Result<Option<Computed>, RunError> {
-    settled(with_noise!(noise, noise => run_pattern(program, parameters, noise, means)))
-}
-
 /// Converts the result of a computed run; `None` if the pattern must be stored.
 pub(super) fn settled(result: Result<Computed, RunError>) -> Result<Option<Computed>, RunError> {
     match result {
@@ -132,34 +59,35 @@ pub(super) fn settled(result: Result<Computed, RunError>) -> Result<Option<Compu
     }
 }
 
-/// Runs `program`. If more messages wait than estimated, the run is repeated with more memory.
+/// Runs `program` with `noise` in place of the job's. If more messages wait than estimated, the run
+/// is repeated with more memory.
 ///
 /// # Errors
 ///
 /// [`RunError`].
 pub fn run_pattern<N: Noise + Copy + Send>(
     program: &PatternProgram,
-    parameters: Parameters<'_>,
+    job: &Job<'_>,
     noise: N,
-    means: &Means<'_>,
+    watch: Watch<'_>,
 ) -> Result<Computed, RunError> {
-    with_program!(program, program => run(program, parameters, noise, means))
+    with_program!(program, program => run(program, job, noise, watch))
 }
 
 fn run<P: Program<State: Send + Integers> + Sync, N: Noise + Copy + Send>(
     program: &P,
-    parameters: Parameters<'_>,
+    job: &Job<'_>,
     noise: N,
-    means: &Means<'_>,
+    watch: Watch<'_>,
 ) -> Result<Computed, RunError> {
-    if let Some(computed) = run_in_parts(program, parameters, noise, means)? {
+    if let Some(computed) = run_in_parts(program, job, noise, watch)? {
         return Ok(computed);
     }
-    if means.processes.count() > 1 {
+    if job.processes.count() > 1 {
         return Err(ImplicitError::Memory.into());
     }
     let needs = Requirements::of(program);
-    PatternMemory::new(needs, 1, needs.nodes)?.run(program, parameters, noise, means)
+    PatternMemory::new(needs, 1, needs.nodes)?.run(program, job, noise, watch)
 }
 
 /// Memory for runs of programs with this rank state, reusable for several runs: for `parts`
@@ -214,34 +142,32 @@ impl<S: Copy + Default + Integers> PatternMemory<S> {
     pub(super) fn run<P: Program<State = S>, N: Noise + Copy>(
         &mut self,
         program: &P,
-        parameters: Parameters<'_>,
+        job: &Job<'_>,
         noise: N,
-        means: &Means<'_>,
+        watch: Watch<'_>,
     ) -> Result<Computed, RunError> {
         let (of, needs) = (steps_of(program), self.needs);
         loop {
             let lent = self.nodes.len();
             let memory = self.lend().next().ok_or(ImplicitError::Memory)?;
-            let mut simulation = Simulation::new(program, parameters, noise, memory)?;
+            let mut simulation = Simulation::new(program, job.parameters, noise, memory)?;
             let next = more(lent).min(needs.nodes_most);
             let result = loop {
                 match simulation.run_some(WATCHED) {
-                    Ok(None) => {
-                        (means.watch)(Progress { done: simulation.progress(), of, time: None })
-                    }
+                    Ok(None) => watch(Progress { done: simulation.progress(), of, time: None }),
                     Ok(Some(outcome)) => break Ok(outcome),
                     Err(error) => break Err(error),
                 }
             };
             match result {
                 Err(ImplicitError::Nodes { .. })
-                    if lent < next && needs.bytes_with(next) <= means.most_bytes =>
+                    if lent < next && needs.bytes_with(next) <= job.most_bytes =>
                 {
                     self.lend_nodes(next)?;
                 }
                 result => {
                     let outcome = result?;
-                    let finish = means.finish_of(needs.ranks, simulation.finishes());
+                    let finish = job.finish_of(needs.ranks, simulation.finishes());
                     let used = usize::try_from(simulation.nodes_used()).unwrap_or(lent);
                     let memory_bytes = needs.bytes_with(used);
                     return Ok(Computed {

@@ -19,7 +19,7 @@ pub mod windows;
 
 pub use buffering::{BlockedSend, Buffering};
 pub use hints::{Hints, Taper};
-pub use implicit::{Computed, Means, bytes_needed, compute, run_pattern};
+pub use implicit::{Computed, bytes_needed, run_pattern};
 pub use memory::OwnedMemory;
 pub use network::{
     BusyLink, DotError, GraphError, GraphTopology, NetworkError, NetworkPlan, NetworkUse,

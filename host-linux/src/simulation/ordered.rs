@@ -5,39 +5,35 @@ use loggap_core::sim::implicit::{
     ImplicitError, Node, OrderedMemory, PatternProgram, Program, RankState, Requirements,
     Simulation,
 };
-use loggap_core::sim::{Entry, Noise, Parameters, SimError};
+use loggap_core::sim::{Entry, Noise, SimError};
 use loggap_core::with_program;
 
-use super::implicit::{Means, more, settled, steps_of};
+use super::implicit::{more, steps_of};
 use super::network::{MORE_MESSAGES, usual_messages};
-use super::noise::{PhasedNoise, with_noise};
-use super::simulate::{Progress, WATCHED_ON_NETWORK};
+use super::simulate::{Job, Progress, WATCHED_ON_NETWORK, Watch};
 use super::{Computed, LoadError, NetworkPlan, NetworkUse, RunError};
 use crate::sys::pages::{Integers, Pages};
 
-/// Parameters, network and resources of a run.
+/// A run on a network.
 #[derive(Clone, Copy)]
 pub(super) struct OnNetwork<'a> {
-    pub(super) parameters: Parameters<'a>,
+    pub(super) job: &'a Job<'a>,
     pub(super) plan: &'a NetworkPlan,
-    pub(super) means: &'a Means<'a>,
+    pub(super) watch: Watch<'a>,
 }
 
 impl OnNetwork<'_> {
-    /// Runs `program` with `noise`. `None` if the pattern must be stored because of the message
-    /// costs.
+    /// Runs `program` with `noise`.
     ///
     /// # Errors
     ///
     /// [`RunError`].
-    pub(super) fn compute(
+    pub(super) fn compute<N: Noise + Copy>(
         &self,
         program: &PatternProgram,
-        noise: Option<PhasedNoise<'_>>,
-    ) -> Result<Option<Computed>, RunError> {
-        settled(with_noise!(noise, noise => {
-            with_program!(program, program => self.run(program, noise))
-        }))
+        noise: N,
+    ) -> Result<Computed, RunError> {
+        with_program!(program, program => self.run(program, noise))
     }
 
     /// Repeats the run with more memory if more messages wait, or are in flight, than estimated.
@@ -53,7 +49,7 @@ impl OnNetwork<'_> {
             messages = messages.min(needs.nodes_most);
             let network = self.plan.bytes(program.extent().ranks, messages);
             let memory_bytes = needs.ordered_bytes_with(nodes).saturating_add(network);
-            let allowed = self.means.most_bytes;
+            let allowed = self.job.most_bytes;
             if memory_bytes > allowed {
                 return Err(LoadError::Memory { needed: memory_bytes, allowed }.into());
             }
@@ -97,16 +93,16 @@ impl OnNetwork<'_> {
         };
         let flows = placed.lend()?;
         let mut simulation =
-            Simulation::on_network(program, self.parameters, noise, flows, memory)?;
+            Simulation::on_network(program, self.job.parameters, noise, flows, memory)?;
         let of = steps_of(program);
         let outcome = loop {
             if let Some(outcome) = simulation.run_some(WATCHED_ON_NETWORK)? {
                 break outcome;
             }
-            (self.means.watch)(Progress { done: simulation.progress(), of, time: None });
+            (self.watch)(Progress { done: simulation.progress(), of, time: None });
         };
         let network = Some(NetworkUse::of(simulation.network(), outcome.makespan.0));
-        let finish = self.means.finish_of(needs.ranks, simulation.finishes());
+        let finish = self.job.finish_of(needs.ranks, simulation.finishes());
         Ok(Computed { outcome, network, finish, threads: 1, parts: 1, ..Computed::default() })
     }
 }

@@ -165,9 +165,8 @@ impl Batch<'_> {
                 let threads = self.threads(needs.bytes(), kept, points.len())?;
                 let memory = || PatternMemory::new(needs, 1, needs.nodes);
                 self.on_threads(threads, kept, points, memory, |memory, job| {
-                    let means = job.means(&|_| {});
                     let computed = settled(with_noise!(job.noise, noise => {
-                        memory.run(program, job.parameters, noise, &means)
+                        memory.run(program, job, noise, &|_| {})
                     }));
                     Ok(computed?.map(Completed::computed))
                 })

@@ -34,13 +34,15 @@ pub(crate) struct Deviation {
 }
 
 /// Deviations over the number of messages.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Deviations {
     /// Ranges of sizes, found from the gaps of all numbers of messages together.
     pub(crate) ranges: Vec<Span>,
+    #[serde(rename = "messages")]
     pub(crate) rows: Vec<Deviation>,
     /// Smallest number of messages within the interval of the least deviation; `None` if that is
     /// too wide to say.
+    #[serde(rename = "chosen_messages")]
     pub(crate) chosen: Option<u32>,
 }
 

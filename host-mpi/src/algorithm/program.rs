@@ -16,8 +16,6 @@ pub enum Shape {
     Tuned(Tuned),
     /// Broadcast down a binomial tree, to the farthest child first (MPICH).
     BroadcastFarFirst,
-    /// Reduction up a binomial tree.
-    Reduce,
     /// Gather up a binomial tree. Below 1 KiB every rank first copies its block
     /// into a message, and from 1 KiB on the library packs it while it sends
     /// (MPICH); with Open MPI ranks that may have children copy their blocks.
@@ -74,7 +72,6 @@ impl Program {
         let mut rounds = match self.shape {
             Shape::Tuned(shape) => self.tuned(shape, rank),
             Shape::BroadcastFarFirst => self.down(rank, |_| self.size),
-            Shape::Reduce => self.up(rank),
             Shape::GatherSmallCopy => self.tuned(Tuned::GatherBinomial, rank),
             Shape::ScatterFarFirst => self.down(rank, |child| {
                 self.size.saturating_mul(Binomial::subtree(child, self.ranks).into())
@@ -97,7 +94,7 @@ impl Program {
     fn place_of_local(&self, rank: u32, rounds: usize) -> Option<usize> {
         let (is_root, is_even) = (rank == 0, rank.is_multiple_of(2));
         let (copies, place) = match self.shape {
-            Shape::Reduce => (is_root, 0),
+            Shape::Tuned(Tuned::ReduceBinomial) => (is_root, 0),
             Shape::Tuned(Tuned::GatherBinomial) => (is_even, 0),
             Shape::GatherSmallCopy => (is_root || self.size < SMALL_BLOCK, 0),
             // After the message from the parent.
@@ -115,9 +112,8 @@ impl Program {
             Shape::BroadcastFarFirst
             | Shape::ScatterFarFirst
             | Shape::Tuned(Tuned::BroadcastBinomial | Tuned::ScatterBinomial) => Way::Away,
-            Shape::Reduce | Shape::GatherSmallCopy | Shape::Tuned(Tuned::GatherBinomial) => {
-                Way::Back
-            }
+            Shape::GatherSmallCopy
+            | Shape::Tuned(Tuned::GatherBinomial | Tuned::ReduceBinomial) => Way::Back,
             Shape::Tuned(_) => Way::Both,
         }
     }
@@ -165,14 +161,6 @@ impl Program {
         let receive = place.parent.map(|parent| Round::receive(parent, size(rank)));
         let sends = place.children.iter().map(|&child| Round::send(child, size(child)));
         receive.into_iter().chain(sends).collect()
-    }
-
-    /// Receives from each child, the nearest first, and combines; then sends to the parent.
-    fn up(&self, rank: u32) -> Vec<Round> {
-        let place = Binomial::Far.place(rank, self.ranks);
-        let combined = |&child: &u32| [Round::receive(child, self.size), Round::default()];
-        let send = place.parent.map(|parent| Round::send(parent, self.size));
-        place.children.iter().rev().flat_map(combined).chain(send).collect()
     }
 }
 

@@ -72,7 +72,7 @@ use loggap::collective::Shape as T;
 pub(super) static KNOWN: [Known; 19] = [
     known(OpenMpi, C::Bcast, "binomial", 6, S::Tuned(T::BroadcastBinomial)),
     known(OpenMpi, C::Allreduce, "recursive_doubling", 3, S::Tuned(T::AllreduceDoubling)),
-    known(OpenMpi, C::Reduce, "binomial", 5, S::Reduce),
+    known(OpenMpi, C::Reduce, "binomial", 5, S::Tuned(T::ReduceBinomial)),
     known(OpenMpi, C::Barrier, "bruck", 4, S::Tuned(T::BarrierDissemination)),
     known(OpenMpi, C::Barrier, "recursive_doubling", 3, S::Tuned(T::BarrierDoubling)),
     known(OpenMpi, C::Gather, "binomial", 2, S::Tuned(T::GatherBinomial)),
@@ -82,7 +82,7 @@ pub(super) static KNOWN: [Known; 19] = [
     known(OpenMpi, C::Alltoall, "pairwise", 2, S::Tuned(T::AlltoallPairwise)),
     known(Mpich, C::Bcast, "binomial", 1, S::BroadcastFarFirst),
     known(Mpich, C::Allreduce, "recursive_doubling", 3, S::Tuned(T::AllreduceDoubling)),
-    known(Mpich, C::Reduce, "binomial", 1, S::Reduce),
+    known(Mpich, C::Reduce, "binomial", 1, S::Tuned(T::ReduceBinomial)),
     known(Mpich, C::Barrier, "dissemination", 3, S::Tuned(T::BarrierDissemination)),
     known(Mpich, C::Gather, "binomial", 1, S::GatherSmallCopy),
     known(Mpich, C::Scatter, "binomial", 1, S::ScatterFarFirst),

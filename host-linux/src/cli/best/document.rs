@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Report;
-use crate::best::{Cell, CommunicatorRules, TOLD_APART_PERCENT, Threshold, Time, Timed};
+use crate::best::{Candidate, Cell, CommunicatorRules, TOLD_APART_PERCENT, Threshold, Time, Timed};
 use crate::cli::digits::Digits;
 use crate::cli::parameters_used::ParametersUsed;
 use crate::output::{Fields, csv};
@@ -37,8 +37,8 @@ struct CellDocument {
     size_bytes: u64,
     /// Size in the sense of Open MPI's rules.
     rule_size_bytes: u64,
-    winner: Option<CandidateDocument>,
-    runner_up: Option<CandidateDocument>,
+    winner: Option<Fields>,
+    runner_up: Option<Fields>,
     /// Additional time of the runner-up, as a fraction of the winner's time.
     margin: Option<f64>,
     told_apart: Option<bool>,
@@ -47,19 +47,7 @@ struct CellDocument {
     tied_with: Vec<&'static str>,
     /// Other algorithms that may be the fastest.
     not_told_from: Vec<&'static str>,
-    candidates: Vec<CandidateDocument>,
-}
-
-#[derive(Clone, Serialize)]
-struct CandidateDocument {
-    algorithm: &'static str,
-    number: u32,
-    /// Segment size; 0 for unsegmented messages.
-    segment_bytes: u64,
-    /// Simulated time; null if the algorithm is known to be slower without a simulation.
-    time_s: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at_least_s: Option<f64>,
+    candidates: Vec<Fields>,
 }
 
 #[derive(Serialize)]
@@ -101,7 +89,7 @@ impl Document {
 
 impl CellDocument {
     fn of(report: &Report<'_>, cell: &Cell) -> Self {
-        let candidates: Vec<_> = cell.candidates.iter().map(CandidateDocument::of).collect();
+        let candidates: Vec<_> = cell.candidates.iter().map(fields).collect();
         Self {
             ranks: cell.ranks,
             size_bytes: cell.size,
@@ -118,26 +106,35 @@ impl CellDocument {
     }
 }
 
-impl CandidateDocument {
-    fn of(Timed { candidate, time }: &Timed) -> Self {
-        let (time_s, at_least_s) = match time {
-            Time::Simulated(time) => (Some(time.seconds()), None),
-            Time::AtLeast(time) => (None, Some(time.seconds())),
-        };
-        Self {
-            algorithm: candidate.algorithm.name,
-            number: candidate.algorithm.number,
-            segment_bytes: candidate.segment,
-            time_s,
-            at_least_s,
-        }
+/// Simulated time, seconds; `None` if the algorithm is known to be slower without a simulation.
+fn simulated(time: Time) -> Option<f64> {
+    match time {
+        Time::Simulated(time) => Some(time.seconds()),
+        Time::AtLeast(_) => None,
     }
+}
 
-    /// Fields as text, for columns.
-    fn fields(&self) -> [String; 4] {
-        let Self { algorithm, number, segment_bytes, time_s, .. } = self;
-        [(*algorithm).to_owned(), number.to_string(), segment_bytes.to_string(), csv::cell(*time_s)]
+fn fields(&Timed { candidate, time }: &Timed) -> Fields {
+    let mut fields = vec![
+        ("algorithm", candidate.algorithm.name.into()),
+        ("number", candidate.algorithm.number.into()),
+        // 0 for unsegmented messages.
+        ("segment_bytes", candidate.segment.into()),
+        ("time_s", simulated(time).into()),
+    ];
+    if let Time::AtLeast(time) = time {
+        fields.push(("at_least_s", time.seconds().into()));
     }
+    Fields(fields)
+}
+
+/// Columns of a candidate; empty without one.
+fn columns(timed: Option<&Timed>) -> [String; 4] {
+    timed.map_or_else(Default::default, |&Timed { candidate, time }| {
+        let Candidate { algorithm, segment } = candidate;
+        let (number, segment) = (algorithm.number.to_string(), segment.to_string());
+        [algorithm.name.to_owned(), number, segment, csv::cell(simulated(time))]
+    })
 }
 
 impl RulesDocument {
@@ -175,19 +172,15 @@ const HEADS: [&str; 14] = [
 /// Writes a row per cell; unknown values are empty.
 pub(super) fn write_csv(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
     let record = |cell: &Cell| {
-        let cell = CellDocument::of(report, cell);
-        let head = [cell.ranks.to_string(), cell.size_bytes.to_string()];
-        let both = [&cell.winner, &cell.runner_up];
-        let both = both.map(|candidate| candidate.as_ref().map(CandidateDocument::fields));
-        let both = both.into_iter().flat_map(Option::unwrap_or_default);
-        let parameters = report.parameters.text(Digits::Exact).to_owned();
+        let head = [cell.ranks.to_string(), cell.size.to_string()];
+        let [winner, runner_up] = [0, 1].map(|place| columns(cell.candidates.get(place)));
         let tail = [
-            csv::cell(cell.margin),
-            csv::cell(cell.told_apart),
-            csv::cell(cell.draws_won),
-            parameters,
+            csv::cell(cell.margin()),
+            csv::cell(cell.is_told_apart()),
+            csv::cell(cell.contest.as_ref().map(|contest| contest.won)),
+            report.parameters.text(Digits::Exact).to_owned(),
         ];
-        head.into_iter().chain(both).chain(tail)
+        head.into_iter().chain(winner).chain(runner_up).chain(tail)
     };
     csv::table(out, HEADS, report.done().iter().map(record), report.incomplete.as_deref())
 }

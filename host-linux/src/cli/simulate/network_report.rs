@@ -25,7 +25,7 @@ pub(super) enum NetworkReport {
     Flat {
         /// Taper above which links would determine the makespan; `null` if no message crosses leaf
         /// switches, or if the schedule is too long for another pass.
-        decisive_taper: Option<TaperDocument>,
+        decisive_taper: Option<Taper>,
         /// True if receivers were held for bytes, which networks with shared links charge to links
         /// only.
         #[serde(skip)]
@@ -57,13 +57,6 @@ pub(super) enum NetworkReport {
         /// Number of links that are as busy as the last one listed.
         as_busy_links: usize,
     },
-}
-
-/// JSON form of [`loggap_core::sim::network::Taper`].
-#[derive(Serialize)]
-pub(super) struct TaperDocument {
-    leaf_ranks: u32,
-    taper: f64,
 }
 
 /// Level of nearness.
@@ -160,23 +153,22 @@ impl NetworkReport {
     /// Sets the taper above which links would determine the makespan of a flat run.
     pub(super) fn add_taper(&mut self, taper: Option<Taper>) {
         if let Self::Flat { decisive_taper, .. } = self {
-            let document = |Taper { leaf, taper }| TaperDocument { leaf_ranks: leaf, taper };
-            *decisive_taper = taper.map(document);
+            *decisive_taper = taper;
         }
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Flat { decisive_taper: Some(TaperDocument { leaf_ranks, taper }), held }
+            Self::Flat { decisive_taper: Some(Taper { leaf, taper }), held }
                 if *taper < STEEPEST =>
             {
                 // Rounded up, so that links do determine the makespan at this value.
                 let steep = (taper.max(1.0) * 100.0).ceil() / 100.0;
                 writeln!(
                     out,
-                    "network                flat: no link is shared. With leaf switches of {leaf_ranks} ranks and a \
+                    "network                flat: no link is shared. With leaf switches of {leaf} ranks and a \
                      taper of {steep} or more, traffic between leaves alone would take longer than this makespan; \
-                     compare --topology tree:{leaf_ranks}:{steep} with --topology star"
+                     compare --topology tree:{leaf}:{steep} with --topology star"
                 )?;
                 if *held {
                     writeln!(

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use loggap_core::units::Picos;
-use serde::ser::{SerializeMap, SerializeSeq};
+use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::Args;
 use super::further::Further;
@@ -13,7 +14,7 @@ use super::monte_carlo::{MonteCarlo, Spread};
 use super::sensitivity::{Sensitivities, slope_text};
 use crate::cli::digits::Digits;
 use crate::flags::parse;
-use crate::output::{FileError, PendingFile, csv};
+use crate::output::{Fields, FileError, PendingFile, csv};
 use crate::simulation::{Ended, ParameterSets, Point, RunError, run_each_point};
 use crate::study::sweep::{Axis, Form, MOST_AXES, Spacing, Sweep, Tangent, chart};
 use crate::terminal::{CliError, Console, Failures, NamedFiles, RunsLine, interrupted};
@@ -63,20 +64,8 @@ pub(super) struct Swept {
 /// Part of the report for `--sweep`.
 #[derive(Serialize)]
 pub(super) struct SweepReport {
-    parameters: Vec<AxisDocument>,
+    parameters: Vec<Fields>,
     points: Points,
-}
-
-/// Swept parameter.
-#[derive(Serialize)]
-struct AxisDocument {
-    parameter: &'static str,
-    /// Key of its value in each point.
-    key: String,
-    points: u32,
-    spacing: &'static str,
-    /// True if values are factors of the given ones.
-    factors: bool,
 }
 
 /// All points, in the order of the grid.
@@ -89,19 +78,21 @@ struct Points {
     tangent: Option<Tangent>,
 }
 
-impl AxisDocument {
-    fn new(axis: &Axis) -> Self {
-        Self {
-            parameter: axis.swept.symbol(),
-            key: axis.key(),
-            points: axis.span().points,
-            spacing: match axis.span().spacing {
-                Spacing::Linear => "linear",
-                Spacing::Logarithmic => "logarithmic",
-            },
-            factors: axis.form == Form::Factor,
-        }
-    }
+/// Fields of a swept parameter.
+fn fields(axis: &Axis) -> Fields {
+    let spacing = match axis.span().spacing {
+        Spacing::Linear => "linear",
+        Spacing::Logarithmic => "logarithmic",
+    };
+    Fields(vec![
+        ("parameter", axis.swept.symbol().into()),
+        // Key of its value in each point.
+        ("key", axis.key().into()),
+        ("points", axis.span().points.into()),
+        ("spacing", spacing.into()),
+        // True if values are factors of the given ones.
+        ("factors", (axis.form == Form::Factor).into()),
+    ])
 }
 
 impl SweepArgs {
@@ -176,7 +167,7 @@ impl SweepJob {
                  sizes, and a sensitivity that is known",
             );
         }
-        let parameters = sweep.axes().iter().map(AxisDocument::new).collect();
+        let parameters = sweep.axes().iter().map(fields).collect();
         let points = Points { sweep, ended, spread, tangent };
         Ok(Swept { report: SweepReport { parameters, points }, csv, plot })
     }
@@ -224,27 +215,29 @@ impl Points {
         Some(file.commit(|out| chart.write(1, out)))
     }
 
-    fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let axes = self.sweep.axes();
-        let mut heads: Vec<_> = axes.iter().map(Axis::key).collect();
-        heads.extend(["makespan_s", "makespan_ps"].map(str::to_owned));
-        if !self.spread.points.is_empty() {
-            heads.extend(SPREAD.as_flattened().iter().map(|&key| key.to_owned()));
+    /// Keys and values of a point: those of the axes, its makespan and, of what 90% of the draws
+    /// give, both ends; null where a run did not complete.
+    fn values(&self, at: usize, ended: &Ended) -> Vec<(String, Value)> {
+        let axes = self.sweep.axes().iter().zip(self.sweep.at(at));
+        let mut values: Vec<_> = axes.map(|(axis, raw)| (axis.key(), axis.reading(raw))).collect();
+        let mut add = |[seconds, picos]: [&str; 2], time: Option<Picos>| {
+            values.push((seconds.to_owned(), time.map(Picos::seconds).into()));
+            values.push((picos.to_owned(), time.map(|time| time.0).into()));
+        };
+        add(["makespan_s", "makespan_ps"], ended.as_ref().ok().map(|run| run.makespan));
+        if let Some(spread) = self.spread.points.get(at) {
+            let [low, high] = spread.map_or([None; 2], |ends| ends.map(Some));
+            add(["p05_s", "p05_ps"], low);
+            add(["p95_s", "p95_ps"], high);
         }
+        values
+    }
+
+    fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        let unknown = Err(RunError::Interrupted);
+        let heads = self.values(0, &unknown).into_iter().map(|(key, _)| key);
         let record = |(at, ended): (usize, &Ended)| {
-            let values = axes.iter().zip(self.sweep.at(at));
-            let values = values.map(|(axis, raw)| axis.reading(raw).to_string());
-            let makespan = ended.as_ref().map_or_else(
-                |_| Default::default(),
-                |run| [run.makespan.seconds().to_string(), run.makespan.0.to_string()],
-            );
-            let spread = self.spread.points.get(at).map(|spread| {
-                let [low, high] = spread.map_or_else(Default::default, |ends| {
-                    ends.map(|end| [end.seconds().to_string(), end.0.to_string()])
-                });
-                [low, high].into_iter().flatten()
-            });
-            values.chain(makespan).chain(spread.into_iter().flatten())
+            self.values(at, ended).into_iter().map(|(_, value)| csv::number(&value))
         };
         csv::table(out, heads, self.run().map(record), self.interrupted().as_deref())
     }
@@ -274,43 +267,12 @@ impl Serialize for Points {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut points = serializer.serialize_seq(Some(self.run().count()))?;
         for (at, ended) in self.run() {
-            points.serialize_element(&PointDocument { points: self, at, ended })?;
+            let mut values = self.values(at, ended);
+            let error = ended.as_ref().err();
+            values.extend(error.map(|error| ("error".to_owned(), error.to_string().into())));
+            points.serialize_element(&Fields(values))?;
         }
         points.end()
-    }
-}
-
-/// Keys of the ends of what 90% of the draws give, in s and in ps.
-const SPREAD: [[&str; 2]; 2] = [["p05_s", "p05_ps"], ["p95_s", "p95_ps"]];
-
-/// JSON of one point.
-struct PointDocument<'a> {
-    points: &'a Points,
-    at: usize,
-    ended: &'a Ended,
-}
-
-impl Serialize for PointDocument<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut point = serializer.serialize_map(None)?;
-        let Points { sweep, spread, .. } = self.points;
-        for (axis, raw) in sweep.axes().iter().zip(sweep.at(self.at)) {
-            point.serialize_entry(&axis.key(), &axis.reading(raw))?;
-        }
-        let makespan = self.ended.as_ref().ok().map(|completed| completed.makespan);
-        point.serialize_entry("makespan_s", &makespan.map(Picos::seconds))?;
-        point.serialize_entry("makespan_ps", &makespan.map(|makespan| makespan.0))?;
-        if let Some(spread) = spread.points.get(self.at) {
-            let ends = spread.map_or([None; 2], |ends| ends.map(Some));
-            for ([seconds, picos], end) in SPREAD.into_iter().zip(ends) {
-                point.serialize_entry(seconds, &end.map(Picos::seconds))?;
-                point.serialize_entry(picos, &end.map(|end| end.0))?;
-            }
-        }
-        if let Err(error) = self.ended {
-            point.serialize_entry("error", &error.to_string())?;
-        }
-        point.end()
     }
 }
 
@@ -334,7 +296,7 @@ impl SweepReport {
         let last = self.points.run().last().map_or(0, |(at, _)| at);
         let shown = Shown::of(sweep.axes(), last, Self::MOST_ROWS);
         let rows: Vec<_> = self.points.run().filter(|&(at, _)| shown.has(at)).collect();
-        let symbols: Vec<&str> = self.parameters.iter().map(|axis| axis.parameter).collect();
+        let symbols: Vec<&str> = sweep.axes().iter().map(|axis| axis.swept.symbol()).collect();
         write!(out, "# makespan over {}, {count} points", symbols.join(" and "))?;
         if rows.len() < count {
             write!(out, ", of which {} are shown", rows.len())?;

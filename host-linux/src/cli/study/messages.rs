@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loggap_core::stats::Sorted;
 use loggap_core::units::{Picos, SignedPicos};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::cli::measure::EndArgs;
 use crate::drive::perftest::messages::{Bell, FEWEST_SIZES, MessagesTest, SizeGaps};
@@ -15,7 +15,7 @@ use crate::flags::parse::{self, Sizes};
 use crate::link::LinkFingerprint;
 use crate::machine::clock::Deadline;
 use crate::output::{Fields, PendingFile, number};
-use crate::study::messages::{Deviation, Deviations, Span, plogp_messages};
+use crate::study::messages::{Deviations, plogp_messages};
 use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles};
 
 /// How many messages does a round of a measurement need?
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if files.take_standard_output() {
         console.leave_standard_output();
     }
-    let printed = console.report(args.json, &report.document(), |out| report.write(out));
+    let printed = console.report(args.json, &report, |out| report.write(out));
     failures.add(printed.map_err(CliError::from));
     Ok(failures.end(tested.exit()?, console))
 }
@@ -132,14 +132,19 @@ impl Args {
 }
 
 /// Results, for all forms of output.
+#[derive(Serialize)]
 struct Report {
+    study: &'static str,
     transport: String,
     peer: String,
     sizes: usize,
+    #[serde(rename = "repetitions")]
     blocks: usize,
+    #[serde(flatten)]
     deviations: Deviations,
     /// Half round trip and gap of the smallest size, s.
     smallest: Smallest,
+    #[serde(serialize_with = "fields")]
     bell: Option<Bell>,
 }
 
@@ -168,20 +173,6 @@ impl Smallest {
     }
 }
 
-#[derive(Serialize)]
-struct Document<'r> {
-    study: &'static str,
-    transport: &'r str,
-    peer: &'r str,
-    sizes: usize,
-    repetitions: usize,
-    ranges: &'r [Span],
-    messages: &'r [Deviation],
-    chosen_messages: Option<u32>,
-    smallest: Smallest,
-    bell: Option<Fields>,
-}
-
 /// Send overhead by both methods, with intervals, seconds.
 fn seconds(Bell { gap, stays, leaves, eq_4, .. }: &Bell) -> [(&'static str, f64); 8] {
     [
@@ -196,10 +187,13 @@ fn seconds(Bell { gap, stays, leaves, eq_4, .. }: &Bell) -> [(&'static str, f64)
     ]
 }
 
-fn fields(bell: &Bell) -> Fields {
-    let mut fields = vec![("size_bytes", bell.size.into()), ("messages", bell.messages.into())];
-    fields.extend(seconds(bell).map(|(key, seconds)| (key, seconds.into())));
-    Fields(fields)
+fn fields<S: Serializer>(bell: &Option<Bell>, serializer: S) -> Result<S::Ok, S::Error> {
+    let fields = bell.as_ref().map(|bell| {
+        let mut fields = vec![("size_bytes", bell.size.into()), ("messages", bell.messages.into())];
+        fields.extend(seconds(bell).map(|(key, seconds)| (key, seconds.into())));
+        Fields(fields)
+    });
+    fields.serialize(serializer)
 }
 
 impl Report {
@@ -209,6 +203,7 @@ impl Report {
         let chosen = deviations.rows.iter().position(|row| Some(row.messages) == chosen);
         let none = SizeGaps::default();
         Self {
+            study: "messages",
             transport: link.map(|link| link.transport.clone()).unwrap_or_default(),
             peer: link.map(|link| link.peer.clone()).unwrap_or_default(),
             sizes: results.len(),
@@ -216,21 +211,6 @@ impl Report {
             smallest: Smallest::of(results.first().unwrap_or(&none), chosen),
             bell: results.iter().find_map(|size| size.bell),
             deviations,
-        }
-    }
-
-    fn document(&self) -> Document<'_> {
-        Document {
-            study: "messages",
-            transport: &self.transport,
-            peer: &self.peer,
-            sizes: self.sizes,
-            repetitions: self.blocks,
-            ranges: &self.deviations.ranges,
-            messages: &self.deviations.rows,
-            chosen_messages: self.deviations.chosen,
-            smallest: self.smallest,
-            bell: self.bell.as_ref().map(fields),
         }
     }
 
@@ -303,6 +283,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::messages::Deviation;
 
     #[test]
     fn too_few_sizes_are_no_matter_of_time() {

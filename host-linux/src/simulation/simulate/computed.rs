@@ -6,10 +6,10 @@ use loggap_core::units::Picos;
 use loggap_core::with_program;
 
 use super::{Job, Method, Outcome, Stopwatch, Watch};
+use crate::simulation::implicit::settled;
+use crate::simulation::noise::with_noise;
 use crate::simulation::ordered::OnNetwork;
-use crate::simulation::{
-    Computed, Hints, LoadError, Means, RunError, Source, bytes_needed, compute,
-};
+use crate::simulation::{Computed, Hints, LoadError, RunError, Source, bytes_needed, run_pattern};
 
 impl Job<'_> {
     /// Runs a pattern without storing it. `None` if it must be stored: because of the pattern, of
@@ -70,17 +70,23 @@ impl Job<'_> {
         program: &PatternProgram,
         watch: Watch<'_>,
     ) -> Result<Option<Computed>, RunError> {
-        let (parameters, means) = (self.parameters, &self.means(watch));
-        match self.network {
-            Some(plan) => OnNetwork { parameters, plan, means }.compute(program, self.noise),
-            None => compute(program, parameters, self.noise, means),
-        }
+        settled(with_noise!(self.noise, noise => match self.network {
+            Some(plan) => OnNetwork { job: self, plan, watch }.compute(program, noise),
+            None => run_pattern(program, self, noise, watch),
+        }))
     }
 
-    /// Resources of a computed run.
-    pub(in crate::simulation) const fn means<'m>(&'m self, watch: Watch<'m>) -> Means<'m> {
-        let Self { threads, most_bytes, processes, .. } = *self;
-        let finish = self.wanted.finish;
-        Means { threads, most_bytes, watch, processes, finish, ..Means::ONE_THREAD }
+    /// Finishing times of `ranks` ranks, if they are to be returned.
+    pub(in crate::simulation) fn finish_of(
+        &self,
+        ranks: usize,
+        times: impl Iterator<Item = (u32, Picos)>,
+    ) -> Vec<Picos> {
+        if !self.wanted.finish {
+            return Vec::new();
+        }
+        let mut finish = Vec::with_capacity(ranks);
+        finish.extend(times.map(|(_, time)| time));
+        finish
     }
 }

@@ -38,6 +38,8 @@ pub struct Job<'a> {
     pub most_bytes: u64,
     /// Largest number of threads to use, at least one.
     pub threads: usize,
+    /// Patterns with fewer messages are computed on a single thread.
+    pub least_messages: u64,
     /// Location of a file's operations during the run. By default they are read from the file only
     /// if they do not all fit into memory.
     pub program: Option<ProgramForm>,
@@ -266,6 +268,7 @@ impl<'a> Job<'a> {
             network: None,
             most_bytes: u64::MAX,
             threads: 1,
+            least_messages: 1 << 17,
             program: None,
             processes: &Alone,
             parts: None,

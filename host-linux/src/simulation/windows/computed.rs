@@ -1,21 +1,19 @@
 //! Runs of computed patterns in partitions on several threads.
 
-use std::sync::{Mutex, PoisonError};
-
+use loggap_core::sim::Noise;
 use loggap_core::sim::implicit::{
     Extent, ImplicitError, Mail, Message, Node, Outbox, Program, ProgramFinished, RankRange,
     Requirements, Simulation, check,
 };
 use loggap_core::sim::mail::Block;
-use loggap_core::sim::{Noise, Parameters};
 use loggap_core::units::Picos;
 
 use super::Resources;
 use super::load::blocks;
 use super::memory::{MailRoom, Mails, chains};
 use super::parts::{Border, InWindows, Ran, Reached, WindowLimits, run_parts};
-use crate::simulation::implicit::{Computed, Means, PatternMemory, steps_of};
-use crate::simulation::{Processes, RunError, agreed};
+use crate::simulation::implicit::{PatternMemory, steps_of};
+use crate::simulation::{Computed, Job, Processes, RunError, Watch, agreed};
 use crate::sys::pages::Integers;
 
 /// Limit on the nodes of a partition, as a multiple of the estimate.
@@ -78,11 +76,11 @@ struct Division {
 
 impl Division {
     /// `None` if a single thread of a single process is as fast, or if memory is insufficient.
-    fn of<P: Program>(program: &P, means: &Means<'_>, nodes: usize) -> Option<Self> {
+    fn of<P: Program>(program: &P, job: &Job<'_>, nodes: usize) -> Option<Self> {
         let Extent { ranks, messages, busy, .. } = program.extent();
-        let processes = means.processes;
-        let enough = messages >= means.least_messages && busy >= LEAST_BUSY;
-        let threads = if enough { means.threads } else { 1 };
+        let processes = job.processes;
+        let enough = messages >= job.least_messages && busy >= LEAST_BUSY;
+        let threads = if enough { job.threads } else { 1 };
         if threads < 2 && processes.count() < 2 {
             return None;
         }
@@ -93,7 +91,7 @@ impl Division {
         let messages = u32::try_from(needs.nodes_most.saturating_mul(2)).unwrap_or(u32::MAX);
         let mail = MailRoom { messages, bytes: 0 };
         let division = Self { shift, needs, all, block, parts, threads, nodes: 0, mail };
-        let half = means.most_bytes.checked_sub(division.fixed_bytes())? / 2;
+        let half = job.most_bytes.checked_sub(division.fixed_bytes())? / 2;
         // Unused memory costs only address space.
         let each = u64::from(all.min(block.each));
         let most = half / (each * size_of::<Node>() as u64);
@@ -120,9 +118,9 @@ impl Division {
 /// [`RunError`].
 pub(in crate::simulation) fn run_in_parts<P, N>(
     program: &P,
-    parameters: Parameters<'_>,
+    job: &Job<'_>,
     noise: N,
-    means: &Means<'_>,
+    watch: Watch<'_>,
 ) -> Result<Option<Computed>, RunError>
 where
     P: Program<State: Send + Integers> + Sync,
@@ -130,12 +128,12 @@ where
 {
     let mut nodes = NODES;
     loop {
-        let Some(division) = Division::of(program, means, nodes) else { return Ok(None) };
-        if let Some(computed) = division.run(program, parameters, noise, means)? {
+        let Some(division) = Division::of(program, job, nodes) else { return Ok(None) };
+        if let Some(computed) = division.run(program, job, noise, watch)? {
             return Ok(Some(computed));
         }
         // A single process runs on one thread.
-        if means.processes.count() == 1 || division.nodes >= division.needs.nodes_most {
+        if job.processes.count() == 1 || division.nodes >= division.needs.nodes_most {
             return Ok(None);
         }
         nodes = nodes.saturating_mul(NODES);
@@ -147,18 +145,18 @@ impl Division {
     fn run<P, N>(
         &self,
         program: &P,
-        parameters: Parameters<'_>,
+        job: &Job<'_>,
         noise: N,
-        means: &Means<'_>,
+        watch: Watch<'_>,
     ) -> Result<Option<Computed>, RunError>
     where
         P: Program<State: Send + Integers> + Sync,
         N: Noise + Copy + Send,
     {
         let &Self { shift, needs, block, parts, nodes, .. } = self;
-        let processes = means.processes;
+        let processes = job.processes;
         // Also where there are no parts: all processes go on, or none.
-        check(program, &parameters)?;
+        check(program, &job.parameters)?;
         let senders = self.threads.clamp(1, parts.max(1));
         let memory = PatternMemory::new(needs, parts, nodes);
         let chains = chains(parts, block, processes);
@@ -168,25 +166,17 @@ impl Division {
         let (Ok(mut memory), Ok(mails), 1) = (memory, mails, fits) else { return Ok(None) };
         let parts = memory.lend().zip(block.first..).map(|(memory, index)| {
             let ranks = RankRange { index, shift, block };
-            let simulation = Simulation::part(program, parameters, noise, memory, ranks)?;
-            Ok(Mutex::new(ComputedPart { simulation, stopped: None }))
+            let simulation = Simulation::part(program, job.parameters, noise, memory, ranks)?;
+            Ok(ComputedPart { simulation, stopped: None })
         });
         let parts = parts.collect::<Result<Vec<_>, RunError>>();
         let parts = agreed(processes, parts)?;
         let of = steps_of(program);
-        let width = parameters.lookahead();
-        let mut watch = |reached: Reached| (means.watch)(reached.progress(of, width));
+        let width = job.parameters.lookahead();
+        let mut watch = |reached: Reached| watch(reached.progress(of, width));
         let mut border = Border::new(processes, block, shift);
-        let ran = run_parts(
-            &parts,
-            &mails,
-            WindowLimits { small: Resources::SMALL, sparse: SPARSE },
-            &mut border,
-            &mut watch,
-        );
-        let parts: Vec<_> = (parts.into_iter())
-            .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
-            .collect();
+        let windows = WindowLimits { small: Resources::SMALL, sparse: SPARSE };
+        let (parts, ran) = run_parts(parts, &mails, windows, &mut border, &mut watch);
         let stopped = match parts.iter().find_map(|part| part.stopped) {
             None | Some(ImplicitError::Nodes { .. } | ImplicitError::Mail) => Ok(()),
             Some(error) => Err(RunError::from(error)),
@@ -200,7 +190,7 @@ impl Division {
         for simulation in simulations() {
             memory_bytes += u64::from(simulation.nodes_used()) * size_of::<Node>() as u64;
         }
-        let finish = means.finish_of(ranks, simulations().flat_map(Simulation::finishes));
+        let finish = job.finish_of(ranks, simulations().flat_map(Simulation::finishes));
         let own = Computed {
             outcome: own,
             memory_bytes,

@@ -328,18 +328,19 @@ pub(super) fn lock<P>(part: &Mutex<P>) -> MutexGuard<'_, P> {
 }
 
 /// Runs `parts` to the end on one thread for each sender of `mails`, or on fewer if the kernel
-/// cannot create as many; returns their number, or `None` if the run was aborted. Calls `watch`
-/// regularly with what is reached.
+/// cannot create as many; returns them and the number of threads, or `None` if the run was aborted.
+/// Calls `watch` regularly with what is reached.
 pub(super) fn run_parts<'r, P: InWindows<'r>>(
-    parts: &[Mutex<P>],
+    parts: impl IntoIterator<Item = P>,
     mails: &'r Mails<P::Message>,
     windows: WindowLimits,
     border: &mut Border<'_>,
     watch: &mut dyn FnMut(Reached),
-) -> Option<usize> {
+) -> (Vec<P>, Option<usize>) {
+    let parts: Vec<_> = parts.into_iter().map(Mutex::new).collect();
     let workers = Workers::new(parts.len());
-    let shared = Run::new(parts, mails, windows, border.processes.count());
-    thread::scope(|scope| {
+    let shared = Run::new(&parts, mails, windows, border.processes.count());
+    let ran = thread::scope(|scope| {
         let (workers, shared) = (&workers, &shared);
         // Also when the leader panics; otherwise the other threads would wait for ever.
         let _over = AtEnd(|| workers.end());
@@ -353,7 +354,9 @@ pub(super) fn run_parts<'r, P: InWindows<'r>>(
             started += 1;
         }
         shared.lead(workers, border, watch).then_some(started)
-    })
+    });
+    let unlocked = |part: Mutex<P>| part.into_inner().unwrap_or_else(PoisonError::into_inner);
+    (parts.into_iter().map(unlocked).collect(), ran)
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Runs of stored schedules in windows.
 
-use std::sync::{Mutex, PoisonError};
-
 use loggap_core::sim::windows::{Mail, Message, Outbox, Partition, Schedule, UNKNOWN};
 use loggap_core::sim::{Finished, Noise, Observer, Unfinished};
 use loggap_core::units::Picos;
@@ -160,7 +158,7 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
 ) -> Ended<WindowRun<'s, N, O>> {
     let (shift, block, processes) = (schedule.shift(), schedule.block(), resources.processes);
     let room = schedule.messages();
-    let partitions: Vec<_> = schedule.observed(noise, observe).map(Mutex::new).collect();
+    let partitions: Vec<_> = schedule.observed(noise, observe).collect();
     let threads = resources.threads.clamp(1, partitions.len().max(1));
     let room = MailRoom { messages: room, bytes: resources.mail_bytes };
     let chains = chains(partitions.len(), block, processes);
@@ -168,11 +166,8 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     let mails = agreed(processes, mails.map_err(RunError::Load))?;
     let windows = WindowLimits { small: resources.small, sparse: u64::MAX };
     let mut border = Border::new(processes, block, shift);
-    let ran = run_parts(&partitions, &mails, windows, &mut border, watch);
+    let (partitions, ran) = run_parts(partitions, &mails, windows, &mut border, watch);
     let mail_bytes = mails.bytes();
-    let partitions: Vec<_> = (partitions.into_iter())
-        .map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner))
-        .collect();
     let steps: u64 = partitions.iter().map(Partition::steps).sum();
     let ended = match (ran, Partition::error(&partitions)) {
         (_, Some(error)) => Err(error.into()),

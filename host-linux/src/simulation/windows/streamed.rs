@@ -1,7 +1,6 @@
 //! Runs of programs that are looked up, in parts of the ranks, on several threads or processes.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use loggap_core::sim::implicit::RankRange;
 use loggap_core::sim::mail::Block;
@@ -238,8 +237,6 @@ impl Division<'_> {
         watch: Watch<'_>,
     ) -> Result<Result<(Outcome, [usize; 2]), GivenUp>, RunError> {
         let processes = job.processes;
-        let with_error = |part| Mutex::new(StreamedPart { part, stopped: None });
-        let parts: Vec<_> = parts.into_iter().map(with_error).collect();
         let places = u32::try_from(self.sends.saturating_mul(streamed::PLACES));
         let room = MailRoom { messages: places.unwrap_or(u32::MAX), bytes: memory.mail };
         let chains = chains(parts.len(), self.block, processes);
@@ -253,11 +250,9 @@ impl Division<'_> {
         let mut progress = |reached: Reached| watch(reached.progress(of, width));
         let windows = WindowLimits { small: Resources::SMALL, sparse: u64::MAX };
         let mut border = Border::new(processes, self.block, self.shift);
-        let ran = run_parts(&parts, &mails, windows, &mut border, &mut progress);
+        let parts = parts.into_iter().map(|part| StreamedPart { part, stopped: None });
+        let (mut parts, ran) = run_parts(parts, &mails, windows, &mut border, &mut progress);
         let run = running.read();
-        let mut parts: Vec<_> = (parts.into_iter())
-            .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
-            .collect();
         agreed(processes, self.program.unchanged().map_err(RunError::Load))?;
         if let Some(why) = given_up(&border, &parts, job.most_bytes)? {
             return Ok(Err(why));

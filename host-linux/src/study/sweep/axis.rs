@@ -1,9 +1,7 @@
 //! Axis of a parameter sweep.
 
-use std::fmt;
-
 use loggap_core::units::{PerByte, Picos};
-use serde::Serialize;
+use serde_json::Value;
 
 use crate::decimal::fixed;
 use crate::sensitivity::{Parameter, Units};
@@ -66,37 +64,6 @@ pub struct Axis {
     /// Meaning of the span's numbers.
     pub form: Form,
     span: Span,
-}
-
-/// A value for output: seconds, seconds per byte, bytes, or a factor.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Reading {
-    /// A whole number of bytes.
-    Bytes(u64),
-    /// Seconds, seconds per byte, or a factor.
-    Number(f64),
-}
-
-impl fmt::Display for Reading {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bytes(bytes) => bytes.fmt(f),
-            Self::Number(number) => number.fmt(f),
-        }
-    }
-}
-
-impl Reading {
-    /// The value as a coordinate of a chart.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-    pub const fn number(self) -> f64 {
-        match self {
-            Self::Bytes(bytes) => bytes as f64,
-            Self::Number(number) => number,
-        }
-    }
 }
 
 impl Axis {
@@ -200,13 +167,19 @@ impl Axis {
     /// `raw` in seconds, seconds per byte, bytes, or as a factor.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest double is the contract")]
-    pub fn reading(&self, raw: u64) -> Reading {
+    pub fn reading(&self, raw: u64) -> Value {
         match (self.form, self.swept) {
-            (Form::Factor, _) => Reading::Number(raw as f64 / FACTOR_ONE as f64),
-            (Form::Value, Parameter::EagerLimit) => Reading::Bytes(raw),
-            (Form::Value, swept) if swept.is_per_byte() => Reading::Number(PerByte(raw).seconds()),
-            (Form::Value, _) => Reading::Number(Picos(raw).seconds()),
+            (Form::Factor, _) => (raw as f64 / FACTOR_ONE as f64).into(),
+            (Form::Value, Parameter::EagerLimit) => raw.into(),
+            (Form::Value, swept) if swept.is_per_byte() => PerByte(raw).seconds().into(),
+            (Form::Value, _) => Picos(raw).seconds().into(),
         }
+    }
+
+    /// As [`Self::reading`], for a coordinate of a chart.
+    #[must_use]
+    pub fn number(&self, raw: u64) -> f64 {
+        self.reading(raw).as_f64().unwrap_or_default()
     }
 
     /// `raw` in [`Self::unit`].
@@ -224,6 +197,7 @@ impl Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::csv;
     use quickcheck::quickcheck;
 
     fn axis(swept: Parameter, form: Form, [from, to]: [u64; 2], points: u32) -> Axis {
@@ -248,7 +222,7 @@ mod tests {
         let per_byte = Parameter::GapPerByte;
         let read = |swept, form, raw| {
             let axis = axis(swept, form, [0, 1], 2);
-            (axis.key(), axis.reading(raw).to_string(), axis.text(raw), axis.unit())
+            (axis.key(), csv::number(&axis.reading(raw)), axis.text(raw), axis.unit())
         };
         let of = |key: &str, reading: &str, text: &str, unit| {
             (key.to_owned(), reading.to_owned(), text.to_owned(), unit)

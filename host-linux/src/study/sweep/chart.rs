@@ -35,7 +35,7 @@ pub fn chart(
     let each = if curves.is_empty() { 1 } else { sweep.count() / across.span().points as usize };
     let curve = |label: String, index: usize| {
         let points = || (0..sweep.count()).skip(index).step_by(each.max(1));
-        let x = |point| Some(across.reading(sweep.at(point).next()?).number() / x_unit.size);
+        let x = |point| Some(across.number(sweep.at(point).next()?) / x_unit.size);
         let place = |point: usize| {
             let makespan = makespans.get(point)?.map_or(f64::NAN, Picos::seconds);
             Some(Coordinates { x: x(point)?, y: makespan / y_unit.size })
@@ -93,7 +93,7 @@ fn title(sweep: &Sweep, curves: usize, schedule: &str) -> String {
 
 /// Unit of the x axis.
 fn unit(axis: &Axis) -> Unit {
-    let last = axis.reading(axis.span().to).number();
+    let last = axis.number(axis.span().to);
     match (axis.form, axis.swept) {
         (Form::Factor, _) | (_, Parameter::EagerLimit) => Unit { name: "", size: 1.0 },
         (Form::Value, swept) if swept.is_per_byte() => {

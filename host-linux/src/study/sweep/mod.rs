@@ -4,7 +4,7 @@ mod axis;
 mod chart;
 mod tangent;
 
-pub use self::axis::{Axis, FACTOR_DIGITS, Form, Reading, Spacing, Span, SpanError};
+pub use self::axis::{Axis, FACTOR_DIGITS, Form, Spacing, Span, SpanError};
 pub use self::chart::{MOST_AXES, chart};
 pub use self::tangent::{Stretch, Tangent};
 use loggap_core::model::{Protocol, ReceiveOverhead};

@@ -89,7 +89,7 @@ impl Tangent {
         };
         let place = |units: Units| units.seconds() / unit;
         let span = self.axis.span();
-        let ends = [span.from, span.to].map(|raw| self.axis.reading(raw).number());
+        let ends = [span.from, span.to].map(|raw| self.axis.number(raw));
         let from = place(low).max(ends[0]);
         let to = high.map_or(f64::INFINITY, place).min(ends[1]);
         let stretch = Stretch {

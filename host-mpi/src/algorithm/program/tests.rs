@@ -42,7 +42,7 @@ fn time(program: &Program) -> u64 {
 const SHAPES: [Shape; 12] = [
     Shape::Tuned(Tuned::BroadcastBinomial),
     Shape::BroadcastFarFirst,
-    Shape::Reduce,
+    Shape::Tuned(Tuned::ReduceBinomial),
     Shape::Tuned(Tuned::AllreduceDoubling),
     Shape::Tuned(Tuned::BarrierDissemination),
     Shape::Tuned(Tuned::GatherBinomial),
@@ -116,7 +116,7 @@ fn times_are_those_of_the_closed_forms() {
         let one = 2 * O + L + BYTES;
         assert_eq!(time(&program(Shape::Tuned(Tuned::BroadcastBinomial), ranks)), rounds * one);
         assert_eq!(time(&program(Shape::BroadcastFarFirst, ranks)), rounds * one);
-        assert_eq!(time(&program(Shape::Reduce, ranks)), rounds * one);
+        assert_eq!(time(&program(Shape::Tuned(Tuned::ReduceBinomial), ranks)), rounds * one);
         assert_eq!(time(&program(Shape::Tuned(Tuned::AllreduceDoubling), ranks)), rounds * one);
         assert_eq!(
             time(&program(Shape::Tuned(Tuned::BarrierDissemination), ranks)),
@@ -137,7 +137,7 @@ fn times_are_those_of_the_closed_forms() {
 fn broadcast_and_reduction_are_cores_patterns() {
     for (shape, pattern) in [
         (Shape::Tuned(Tuned::BroadcastBinomial), Pattern::BinomialBroadcast),
-        (Shape::Reduce, Pattern::BinomialReduce),
+        (Shape::Tuned(Tuned::ReduceBinomial), Pattern::BinomialReduce),
         (Shape::Tuned(Tuned::AllreduceDoubling), Pattern::Dissemination),
     ] {
         for ranks in [2, 4, 8, 16] {
@@ -169,7 +169,7 @@ fn blocks_are_copied_where_the_libraries_copy_them() {
         time(&Program { local: Picos(COPY), ..without }) - time(&without)
     };
     // The root's copy takes less than the wait for the message.
-    assert_eq!(copies(Shape::Reduce, 2, SIZE), 0);
+    assert_eq!(copies(Shape::Tuned(Tuned::ReduceBinomial), 2, SIZE), 0);
     assert_eq!(copies(Shape::Tuned(Tuned::GatherBinomial), 2, SIZE), 0);
     // Rank 2 copies while rank 3's message is under way, unless rank 3 has to
     // copy before it sends.
