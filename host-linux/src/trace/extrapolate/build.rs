@@ -349,7 +349,7 @@ impl<'m> Building<'m> {
         let ranks = count(all);
         let cuts = (0..).zip(all.iter_mut());
         let cuts: Vec<_> = cuts.map(|(rank, one)| phases::cut(one, rank, ranks, phases)).collect();
-        let means = phases::computation(phases, cuts.iter().flatten());
+        let means = phases::computation(phases, &cuts);
         let fitted = |sizes: Vec<u64>, message: usize| {
             let sizes = counts.iter().zip(sizes);
             let sizes: Vec<_> = sizes.map(|(&ranks, bytes)| SizeOn { ranks, bytes }).collect();
@@ -374,7 +374,7 @@ impl<'m> Building<'m> {
                 Phase::Pattern(pattern, tag, sizes) => {
                     let pattern = *pattern;
                     let known = (pattern, sizes.last().copied().unwrap_or(0));
-                    let compute = means.get(&known).copied().unwrap_or(Picos::ZERO);
+                    let compute = means.get(&known).copied().unwrap_or_default();
                     let word = pattern.to_string();
                     if !words.contains(&word) {
                         words.push(word);

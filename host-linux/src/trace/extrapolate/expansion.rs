@@ -34,7 +34,8 @@ pub(super) enum Work {
     Pattern {
         pattern: Pattern,
         size: u64,
-        compute: Picos,
+        /// Before each message behind the first: of rank 0, and of the others.
+        compute: [Picos; 2],
     },
 }
 
@@ -113,7 +114,9 @@ impl Expansion {
         let plan = match &kind.work {
             Work::Pattern { pattern, size: bytes, compute } => {
                 let mut rounds = pattern.rounds(own, size, *bytes);
-                rounds.iter_mut().skip(1).for_each(|round| round.calc = *compute);
+                let [first, others] = *compute;
+                let calc = if own == 0 { first } else { others };
+                rounds.iter_mut().skip(1).for_each(|round| round.calc = calc);
                 Some(Plan { rounds, root: 0 })
             }
             Work::Call(call) if kind.span == Span::All && call.has_lists() => {

@@ -340,19 +340,22 @@ pub(super) fn cut(traced: &mut Traced<'_>, rank: u32, ranks: u32, phases: &[Phas
     cuts
 }
 
-/// Mean computation before a message behind the first, by phase; equal patterns share theirs.
+/// Mean computation before a message behind the first, of rank 0, where rings and trees begin or end,
+/// and of the others, from the cuts of each rank; by phase, and equal patterns share theirs.
 pub(super) fn computation<'c>(
     phases: &[Phase],
-    cuts: impl Iterator<Item = &'c Cut>,
-) -> HashMap<(Pattern, u64), Picos> {
-    let mut sums: HashMap<(Pattern, u64), (u64, u64)> = HashMap::new();
-    for cut in cuts {
+    cuts: &'c [Vec<Cut>],
+) -> HashMap<(Pattern, u64), [Picos; 2]> {
+    let mut sums: HashMap<(Pattern, u64), [(u64, u64); 2]> = HashMap::new();
+    let of_rank = |(rank, cuts): (usize, &'c Vec<Cut>)| cuts.iter().map(move |cut| (rank, cut));
+    for (rank, cut) in cuts.iter().enumerate().flat_map(of_rank) {
         let Some(Phase::Pattern(pattern, _, sizes)) = phases.get(cut.phase) else { continue };
         let size = sizes.last().copied().unwrap_or(0);
-        let sum = sums.entry((*pattern, size)).or_default();
+        let [first, others] = sums.entry((*pattern, size)).or_default();
+        let sum = if rank == 0 { first } else { others };
         *sum = (sum.0.saturating_add(cut.inside.0.0), sum.1 + cut.inside.1);
     }
     // Whole nanoseconds, which texts hold.
     let mean = |(sum, count): (u64, u64)| Picos(sum / count.max(1) / 1_000 * 1_000);
-    sums.into_iter().map(|(kind, sum)| (kind, mean(sum))).collect()
+    sums.into_iter().map(|(kind, sums)| (kind, sums.map(mean))).collect()
 }
