@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{is_open_mpi, ranks, run};
+use common::{is_open_mpi, ranks, ranks_on, run};
 use loggap::schedule::TraceSchedule;
 use loggap::trace::convert::{Conversion, Input, Options, Strictness};
 use loggap::trace::extrapolate::{Extrapolation, Grid, Scaling};
@@ -45,7 +45,8 @@ impl Program {
 
     /// Traces the program, with an algorithm of broadcasts that it is told to take.
     fn traced(&self, count: u32, arguments: &[&str]) -> Ended {
-        let mut command = ranks(count);
+        // Ranks that poll would wait for each other's turns of 100 ms where they are more than processors.
+        let mut command = if count > 2 { ranks_on("0,1", count) } else { ranks(count) };
         command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "true");
         command.env("OMPI_MCA_coll_tuned_bcast_algorithm", "pipeline");
         command.env("MPIR_CVAR_DEVICE_COLLECTIVES", "none");

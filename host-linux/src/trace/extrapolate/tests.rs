@@ -678,10 +678,9 @@ fn ranks_compute_what_their_place_does_scaled_by_the_fit() {
 fn lists_of_counts_that_differ_between_traces_are_refused() {
     let traced = |ranks: i32, to_each: u64, from_each: u64| {
         let list = |direction, bytes| Part::Each { direction, peers: ranks as u64, bytes };
-        let lists = [list(Direction::Send, to_each), list(Direction::Receive, from_each)];
-        let [to, from] = lists;
+        let [to, from] = [list(Direction::Send, to_each), list(Direction::Receive, from_each)];
         let streams = each([1, ranks], |_, program| {
-            program.call("Alltoallv", &[all(0, 0, None), to.clone(), from.clone()]);
+            program.call("Alltoallv", &[all(0, 0, None), to, from]);
         });
         converted(streams, |_| Vec::new())
     };
