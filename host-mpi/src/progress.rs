@@ -60,6 +60,28 @@ impl Progress {
     }
 }
 
+/// Options of 'loggap simulate' with these rules, and with S.
+#[must_use]
+pub fn options(settings: Settings, eager_limit: Option<u32>) -> String {
+    let [receive, rendezvous] = names(settings);
+    let limit = eager_limit.map_or(u64::MAX, u64::from);
+    format!("--receive {receive} --rendezvous {rendezvous} -S {limit}")
+}
+
+/// Names of these rules of receives and rendezvous.
+#[must_use]
+pub const fn names(settings: Settings) -> [&'static str; 2] {
+    let receive = match settings.receive {
+        Receive::Hold => "hold",
+        Receive::Overlap => "overlap",
+    };
+    let rendezvous = match settings.rendezvous {
+        Rendezvous::Instant => "instant",
+        Rendezvous::Handshake => "handshake",
+    };
+    [receive, rendezvous]
+}
+
 /// Who computes before it waits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Computing {

@@ -530,6 +530,10 @@ fn what_cannot_be_traced_is_refused_by_name() {
     let without = ended(&[]);
     assert_eq!(without.code, Some(0), "{}", without.stderr);
     assert_eq!(without.stderr.matches("ended without MPI_Init").count(), 1, "{}", without.stderr);
+    // One that closes its standard error at its end.
+    let folder = tempfile::tempdir().unwrap();
+    let echo = run(ranks(1).args(["trace", "--", "/bin/echo"]).current_dir(&folder));
+    assert!(echo.stderr.contains("ended without MPI_Init"), "{}", echo.stderr);
     let program = Program::compiled("ending.c", &[]).unwrap();
     let (variable, said) = match is_open_mpi() {
         true => ("MPI_LOCALNRANKS", "was started by the mpirun of MPICH"),

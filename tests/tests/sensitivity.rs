@@ -2,6 +2,7 @@
 //! interval that is claimed for them.
 
 use std::convert::Infallible;
+use std::sync::atomic::AtomicBool;
 
 use loggap::sensitivity::{Analysis, Sensitivity, Tolerance, Units, tolerances_found_by_runs};
 use loggap_core::model::{LogGops, ReceiveOverhead};
@@ -13,6 +14,9 @@ use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
 use loggap_tests::seeds;
 use loggap_tests::shadow::{Receive, Rendezvous, Settings};
+
+static GO_ON: AtomicBool = AtomicBool::new(false);
+static STOPPED: AtomicBool = AtomicBool::new(true);
 
 /// One whole ps, or ps per byte: smaller steps are rounded by the simulation.
 const STEP: u128 = 1 << 16;
@@ -60,7 +64,11 @@ struct Seen {
 fn compare(name: &str, program: &Program, settings: &Settings, seen: &mut Seen) {
     let causes = engine::causes(program, settings, None);
     let sets = engine::sets(settings);
-    let analysis = Analysis::new(&causes, &sets).unwrap();
+    let analysis = Analysis::new(&causes, &sets, &GO_ON).unwrap();
+    // What was stopped proves nothing.
+    for found in Analysis::new(&causes, &sets, &STOPPED).unwrap().sensitivities() {
+        assert_eq!((found.low, found.high), (found.value, Some(found.value)), "{name}");
+    }
     let makespan = |settings| engine::run(program, &settings, None).makespan();
     let now = makespan(settings.clone());
     for found in analysis.sensitivities() {
@@ -222,7 +230,7 @@ fn with_the_latency_that_is_tolerated_the_makespan_has_grown_by_the_percent() {
         let Some(now) = makespan(Picos(0)) else { continue };
         let causes = engine::causes(&program, &settings, None);
         let sets = engine::sets(&settings);
-        let estimates = Analysis::new(&causes, &sets).unwrap().tolerances();
+        let estimates = Analysis::new(&causes, &sets, &GO_ON).unwrap().tolerances();
         let mut runs = 0;
         let found = tolerances_found_by_runs(now, &estimates, |growths| {
             runs += growths.len() as u64;

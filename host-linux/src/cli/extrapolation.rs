@@ -19,7 +19,10 @@ pub(super) struct ExtrapolationReport {
     computation: Vec<Fields>,
     #[serde(skip)]
     growths: Vec<(String, Growth)>,
+    approximated: Vec<Line>,
     not_understood: Vec<Line>,
+    /// Time that the traced program took, from the return of `MPI_Init` to the last call.
+    traced_s: f64,
 }
 
 /// Fields of the growth at a place in the grid.
@@ -50,12 +53,15 @@ impl ExtrapolationReport {
             point_to_point_messages: program.messages(),
             computation: program.growths().iter().map(fields).collect(),
             growths: program.growths().to_vec(),
+            approximated: program.report().approximated(),
             not_understood: program.report().refused(),
+            traced_s: program.report().longest(),
         }
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "extrapolated           {}", self.summary)?;
+        write_traced(out, self.traced_s)?;
         let messages = self.point_to_point_messages;
         writeln!(out, "point-to-point         {messages} messages")?;
         for (place, Growth { form, factor, interval, left_out }) in &self.growths {
@@ -71,6 +77,7 @@ impl ExtrapolationReport {
                 error.unwrap_or_else(|| "-".to_owned())
             )?;
         }
+        write_left_out(out, "approximated", &self.approximated)?;
         if self.not_understood.is_empty() {
             return writeln!(out, "not understood         nothing");
         }
@@ -97,11 +104,15 @@ impl ConversionReport {
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let traced = number::in_units(self.traced_s, number::TIME);
-        writeln!(out, "traced                 {traced}, from MPI_Init to the last call")?;
+        write_traced(out, self.traced_s)?;
         write_left_out(out, "approximated", &self.approximated)?;
         write_left_out(out, "not converted", &self.refused)
     }
+}
+
+fn write_traced(out: &mut dyn Write, seconds: f64) -> io::Result<()> {
+    let time = number::in_units(seconds, number::TIME);
+    writeln!(out, "traced                 {time}, from MPI_Init to the last call")
 }
 
 fn write_left_out(out: &mut dyn Write, name: &str, lines: &[Line]) -> io::Result<()> {

@@ -36,7 +36,7 @@ pub(super) struct PatternArgs {
     delay: Option<Picos>,
 
     /// Number of ranks, such as 1024 or 1M.
-    #[arg(long, value_name = "P", value_parser = parse::rank_count, allow_hyphen_values = true, requires = "pattern")]
+    #[arg(long, value_name = "P", value_parser = parse::rank_count, allow_hyphen_values = true)]
     pub(super) ranks: Option<u32>,
 
     /// Message size, as 4K or 1.5M [default: 1].

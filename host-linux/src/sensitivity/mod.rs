@@ -25,6 +25,8 @@ mod parameter;
 mod runs;
 mod tolerance;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use loggap_core::units::Picos;
 
 pub use self::differences::{Differences, differences, runs};
@@ -70,6 +72,7 @@ pub struct Analysis<'a> {
     order: Order,
     pairs: Vec<(FunctionId, FunctionId)>,
     end: FunctionId,
+    stop: &'a AtomicBool,
 }
 
 /// Largest change of a time that is examined: 20 hours.
@@ -82,12 +85,17 @@ const REFINEMENTS: (u64, u64) = (8, 32);
 const LOOKS: u64 = 1 << 25;
 
 impl<'a> Analysis<'a> {
-    /// Analyses a run without noise and with these parameter sets.
+    /// Analyses a run without noise and with these parameter sets. Once `stop` is set, nothing more is
+    /// proved.
     ///
     /// # Errors
     ///
     /// [`SetsError`] of sets with which no run is possible.
-    pub fn new(causes: &'a Causes, sets: &'a ParameterSets) -> Result<Self, SetsError> {
+    pub fn new(
+        causes: &'a Causes,
+        sets: &'a ParameterSets,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, SetsError> {
         let mut graph = Graph::new(causes, sets.parameters()?);
         let mut order = Order::of(&mut graph);
         debug_assert!(graph.agrees(), "each event begins at the latest of its causes");
@@ -95,7 +103,11 @@ impl<'a> Analysis<'a> {
         let mut pairs: Vec<_> = order.pairs.drain().collect();
         pairs.sort_unstable();
         let end = graph.end();
-        Ok(Self { graph, sets, order, pairs, end })
+        Ok(Self { graph, sets, order, pairs, end, stop })
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// True if the order of events can be proved to stay at all: ranks have one processor and one
@@ -167,7 +179,7 @@ impl<'a> Analysis<'a> {
         let now = i128::from(self.graph.functions.now(self.end)) << FRACTION_BITS;
         let most = now + now * i128::from(percent) / 100;
         let mut change = FARTHEST;
-        loop {
+        while !self.is_stopped() {
             let there = self.end_at(moved, change);
             if there.time <= most {
                 return (change < FARTHEST).then_some(change);
@@ -175,6 +187,7 @@ impl<'a> Analysis<'a> {
             // Newton step: the line of the longest path at `change` is below the makespan.
             change -= (there.time - most + there.growth - 1) / there.growth.max(1);
         }
+        None
     }
 
     fn end_at(&self, moved: &Moved, change: i128) -> Value {
@@ -199,6 +212,9 @@ impl<'a> Analysis<'a> {
             }
             let turning = (there.growth - first.growth).max(1);
             length -= (excess + turning - 1) / turning;
+            if self.is_stopped() {
+                length = 0;
+            }
         }
         Line { slope: first.growth, length: self.kept(moved, &start, length.max(0)) }
     }
@@ -228,6 +244,9 @@ impl<'a> Analysis<'a> {
 
     /// True if the order of events is proved to stay up to this change.
     fn holds(&self, moved: &Moved, start: &[Value], change: i128) -> bool {
+        if self.is_stopped() {
+            return false;
+        }
         let end = self.graph.functions.at(moved, change, Side::Before);
         let ends = |id| [Value::of(id, start), Value::of(id, &end)];
         self.pairs.iter().all(|&(later, than)| stays_above(ends(later), ends(than), change))

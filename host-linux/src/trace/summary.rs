@@ -32,9 +32,9 @@ pub struct RankSummary {
     pub threads: u32,
     /// Number of calls.
     pub calls: u64,
-    /// From the entry into `MPI_Init` to the last record, in seconds.
+    /// From the return of `MPI_Init` to the entry into `MPI_Finalize`, or to the last record, in seconds.
     pub span_s: f64,
-    /// Time inside MPI, all threads together, in seconds.
+    /// Time inside MPI, all threads together, in seconds, besides `MPI_Init` and `MPI_Finalize`.
     pub mpi_s: f64,
     /// Time outside of MPI of the thread that called first, in seconds.
     pub compute_s: f64,
@@ -139,12 +139,20 @@ impl Summary {
             ..RankSummary::default()
         };
         let (mut first_thread, mut inside, mut flushed) = (None, 0, 0);
+        let (mut begin, mut end) = (None, 0);
         for record in rank.records() {
             let record = record?;
             let thread = *first_thread.get_or_insert(record.thread);
             one.threads = one.threads.max(record.thread + 1);
-            one.span_s = one.span_s.max(seconds(record.leave));
+            end = end.max(if record.call == "Finalize" { record.enter } else { record.leave });
             one.is_finished |= record.call == "Finalize";
+            if matches!(record.call, "Init" | "Init_thread" | "Finalize") {
+                begin = begin.or((record.call != "Finalize").then_some(record.leave));
+                one.calls += record.calls();
+                self.add(&record);
+                calls.add(rank, &record);
+                continue;
+            }
             if record.is_own() {
                 flushed += record.time();
                 inside += if record.thread == thread { record.time() } else { 0 };
@@ -156,6 +164,7 @@ impl Summary {
             self.add(&record);
             calls.add(rank, &record);
         }
+        one.span_s = seconds(end.saturating_sub(begin.unwrap_or(0)));
         one.flush_s = seconds(flushed);
         one.compute_s = (one.span_s - seconds(inside)).max(0.0);
         Ok(one)

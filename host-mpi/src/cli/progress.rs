@@ -47,7 +47,7 @@ pub(super) fn run(
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    if session.job.size() < 2 {
+    if session.job.size() != 2 {
         return session.told_by_first(Err(CliError::usage(
             "progress takes two ranks: mpirun -n 2 loggap-mpi progress",
         )));
@@ -92,10 +92,13 @@ fn print(out: &mut dyn Write, document: &Document) -> io::Result<()> {
             [row.time_s, row.wait_s, row.beside_sender_s].map(|time| number::micros(Some(time)));
         writeln!(out, "{:>9} {time:>10} {wait:>26} {sender:>31}  {moves}", row.size_bytes)?;
     }
-    match document.eager_limit_bytes {
+    let limit = document.eager_limit_bytes;
+    match limit {
         Some(limit) => {
-            writeln!(out, "# sends of up to {limit} B do not wait for their receive (S)")
+            writeln!(out, "# sends of up to {limit} B do not wait for their receive (S)")?;
         }
-        None => writeln!(out, "# sends of up to 1 MiB and more do not wait for their receive (S)"),
+        None => writeln!(out, "# sends of up to 1 MiB and more do not wait for their receive (S)")?,
     }
+    let settings = Progress::settings(&document.rows, limit.map_or(u64::MAX, u64::from));
+    writeln!(out, "# to simulate: {}", progress::options(settings, limit))
 }

@@ -66,8 +66,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         CliError::usage(format_args!("cannot create '{}': {error}", directory.display()))
     })?;
     if is_first() {
-        // That of an earlier trace, until this one begins.
-        let _there_may_be_none = fs::remove_file(directory.join("trace.json"));
+        clear(&directory);
     }
     let words = args.program.iter().map(|word| word.to_string_lossy());
     let words: Vec<_> = words.take(if args.no_arguments { 1 } else { usize::MAX }).collect();
@@ -93,6 +92,21 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         .env("LOGGAP_TRACE_COMMAND", serde_json::to_string(&words).unwrap_or_default())
         .exec();
     Err(CliError::usage(format_args!("cannot run '{}': {error}", path.display())))
+}
+
+/// Removes an earlier trace, which may have more ranks. No rank writes before this one is in `MPI_Init`.
+fn clear(directory: &Path) {
+    let names =
+        fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let is_of_rank = |name: &str| {
+        let number = name.strip_suffix(".trace");
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    for name in names
+        .filter(|name| name.to_str().is_some_and(|name| name == "trace.json" || is_of_rank(name)))
+    {
+        let _replaced_later = fs::remove_file(directory.join(name));
+    }
 }
 
 /// Path of the library: where cargo builds it, beside this program, or in the folder of libraries

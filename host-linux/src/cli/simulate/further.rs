@@ -33,7 +33,8 @@ impl Further<'_> {
         let Self { source, plan, outcome, .. } = self;
         let sets = &sweep.map_or_else(|| self.sets.clone(), SweepJob::given);
         let causes = outcome.causes.as_ref().filter(|_| outcome.network.is_none());
-        let analysis = causes.map(|causes| Analysis::new(causes, sets)).transpose()?;
+        let analysis =
+            causes.map(|causes| Analysis::new(causes, sets, self.interrupt.flag())).transpose()?;
         let analysis = analysis.filter(Analysis::proves);
         let most = if analysis.is_some() { Tolerance::MOST_RUNS } else { sensitivity_runs(sets) };
         let line = RunsLine::new(console, most);

@@ -6,13 +6,13 @@ use loggap::check::Verdict;
 use loggap::output::number;
 use loggap::terminal::command_line;
 use loggap_core::model::Estimate;
-use loggap_core::sim::{Receive, Rendezvous};
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Picos, SignedPicos};
 use serde::Serialize;
 
 use super::{AppArgs, Runs};
 use crate::application::{Prediction, RankTime};
+use crate::progress;
 
 /// Largest error of a prediction that agrees, unless the measured interval is wider.
 const BOUND: f64 = 0.05;
@@ -137,6 +137,7 @@ impl Document {
         let bound = half.max(BOUND);
         let Judgement { verdict, compute_only } =
             Judgement::of(difference, free_network_difference, half);
+        let [receive, rendezvous] = progress::names(runs.settings);
         let by_rank = by_rank(runs);
         let is_here = app.trace_launcher.is_none();
         let most = |of: fn(&Prediction) -> f64| runs.predicted.iter().map(of).fold(0.0, f64::max);
@@ -161,14 +162,8 @@ impl Document {
             difference,
             free_network_s: free.seconds(),
             free_network_difference,
-            receive: match runs.settings.receive {
-                Receive::Hold => "hold",
-                Receive::Overlap => "overlap",
-            },
-            rendezvous: match runs.settings.rendezvous {
-                Rendezvous::Instant => "instant",
-                Rendezvous::Handshake => "handshake",
-            },
+            receive,
+            rendezvous,
             eager_limit_bytes: runs.eager_limit,
             bound,
             verdict,
