@@ -63,12 +63,14 @@ pub enum TraceError {
     },
     /// The file of a rank is of another run, rank or number of ranks.
     #[error(
-        "'{}' is of another run, rank or number of ranks than trace.json: trace again into an empty \
-         directory", path.display()
+        "'{}' is of rank {} of {} in run {:016x}, and not what trace.json describes: trace again into an \
+         empty directory", path.display(), found.rank, found.ranks, found.run
     )]
     Mixed {
         /// Path of the file.
         path: PathBuf,
+        /// Its own description.
+        found: FileHeader,
     },
     /// A line of a text is wrong.
     #[error("'{}':{line}:{column}: {expected} expected; --lenient leaves out such lines", path.display())]
@@ -251,10 +253,10 @@ impl Trace {
     pub fn of(description: Description, ranks: Vec<RankTrace>) -> Result<Self, TraceError> {
         let run = u64::from_str_radix(&description.run, 16);
         for (number, rank) in (0..).zip(&ranks) {
-            let header = rank.header();
-            let found = (header.rank, header.ranks, Ok(header.run));
-            if found != (number, description.ranks, run.clone()) {
-                return Err(TraceError::Mixed { path: rank.path().to_owned() });
+            let found = rank.header();
+            if (found.rank, found.ranks, Ok(found.run)) != (number, description.ranks, run.clone())
+            {
+                return Err(TraceError::Mixed { path: rank.path().to_owned(), found });
             }
         }
         Ok(Self { description, ranks, missing: Vec::new() })

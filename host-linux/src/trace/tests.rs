@@ -261,7 +261,7 @@ fn missing_foreign_and_mixed_files_are_named() {
     let error = |folder: &tempfile::TempDir| Trace::open(folder.path()).unwrap_err().to_string();
     let folder = written(&two_ranks());
     fs::copy(folder.path().join("0.trace"), folder.path().join("1.trace")).unwrap();
-    assert!(error(&folder).contains("1.trace' is of another run, rank"));
+    assert!(error(&folder).contains("1.trace' is of rank 0 of 2 in run "));
     fs::write(folder.path().join("1.trace"), "something else").unwrap();
     assert!(error(&folder).contains("1.trace': record 0: not a file that the tracer wrote"));
     fs::remove_file(folder.path().join("1.trace")).unwrap();
