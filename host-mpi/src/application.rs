@@ -186,13 +186,16 @@ impl Prediction {
         let share = |lines: Vec<Line>| lines.iter().map(|line| line.share).sum();
         let [approximated, refused] = [report.approximated(), report.refused()].map(share);
         let finish = outcome.finish.iter().flatten();
-        let collective = in_collectives(&outcome.timeline.unwrap_or_default());
-        let each = finish.zip(outcome.counters.iter().flatten()).zip(collective);
-        let ranks = each.map(|((finish, counters), collective)| {
+        let timeline = outcome.timeline.unwrap_or_default();
+        let computed = report.computed_by_rank().iter().map(|nanos| of_nanos(*nanos));
+        let times = computed.zip(calculated(&timeline)).zip(in_collectives(&timeline));
+        let each = finish.zip(outcome.counters.iter().flatten()).zip(times);
+        let ranks = each.map(|((finish, counters), ((compute, calculated), collective))| {
             let busy = counters.sending.0.saturating_add(counters.receiving.0);
-            let mpi = finish.0.saturating_sub(counters.calculating.0);
-            let compute = counters.calculating;
-            RankTime { compute, mpi: Picos(mpi), collective, busy: Picos(busy) }
+            // What reductions combine is computed inside of MPI.
+            let collective = collective.0.saturating_add(calculated.since(compute).0);
+            let mpi = finish.since(compute);
+            RankTime { compute, mpi, collective: Picos(collective), busy: Picos(busy) }
         });
         let run = Run { time: outcome.finished.makespan, ranks: ranks.collect() };
         let free = LogGops {
@@ -207,6 +210,17 @@ impl Prediction {
         let free = free.simulate(&source, &|_| {}).map_err(told)?.finished.makespan;
         Ok(Self { run, free, approximated, refused })
     }
+}
+
+/// Time that each rank's first processor calculates.
+fn calculated(timeline: &Timeline) -> Vec<Picos> {
+    let mut times = vec![Picos::ZERO; timeline.ranks as usize];
+    for calc in timeline.calcs.iter().filter(|calc| calc.cpu == 0) {
+        if let Some(time) = times.get_mut(calc.rank as usize) {
+            time.0 = time.0.saturating_add(calc.work.0);
+        }
+    }
+    times
 }
 
 /// Time of each rank's first processor in collective operations: what lies between the end of their
@@ -312,5 +326,6 @@ mod tests {
             messages: vec![message(7, 10, 20, 0), message(TAG, 14, 30, 0), message(TAG, 40, 50, 1)],
         };
         assert_eq!(in_collectives(&timeline), [Picos(4), Picos(10)]);
+        assert_eq!(calculated(&timeline), [Picos(10), Picos(5)]);
     }
 }

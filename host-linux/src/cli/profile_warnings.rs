@@ -76,7 +76,7 @@ pub(super) fn unlike_half_rtt(
         let modelled = set.one_byte(&receive).plus(further).ok()?;
         let [measured, modelled] = [measured, modelled].map(Picos::seconds);
         let (least, most) = (measured.min(modelled), measured.max(modelled));
-        Some((most / least, size, measured, modelled))
+        (least > 0.0).then_some((most / least, size, measured, modelled))
     });
     let farthest = differences.max_by(|(one, ..), (other, ..)| one.total_cmp(other));
     if let Some((ratio, size, measured, modelled)) = farthest

@@ -121,7 +121,7 @@ impl ParameterSets {
     /// Sets of measured ranges, with separate overheads of both ends as measured, and `eager_limit`
     /// as S. Measured times and gaps above S contain a handshake, two messages of one byte; if the
     /// simulation has its own, it is subtracted, and a range across S becomes two. A message takes at
-    /// least as long as one of one byte.
+    /// least as long as one of one byte; from the first range nothing can be subtracted.
     ///
     /// # Errors
     ///
@@ -140,7 +140,9 @@ impl ParameterSets {
             let one_way = parameters.one_byte(&ends);
             let &mut (least, least_gap) = eager.get_or_insert((one_way, parameters.gap));
             let mut first = range.first;
-            if rendezvous == Rendezvous::Handshake && range.last > eager_limit {
+            // Without shorter messages to compare with, what the handshake took is not known.
+            let has_handshake = one_way > least || parameters.gap > least_gap;
+            if rendezvous == Rendezvous::Handshake && range.last > eager_limit && has_handshake {
                 if first <= eager_limit {
                     protocols.push(Protocol { first, parameters });
                     receive.push(ends);
@@ -283,6 +285,9 @@ mod tests {
                 let is_whole = rendezvous == Rendezvous::Instant;
                 assert_eq!(set.gap, Picos(if is_whole { 1_000 } else { 400 }));
             }
+            // Of a first range, nothing tells what a handshake took.
+            let sets = ParameterSets::of_ranges(&ranges[1..], Bytes(99), Rendezvous::Handshake);
+            assert_eq!(sets.unwrap().protocols.len(), 1);
             // S within the second range: its sizes up to S are sent without a handshake.
             let sets = ParameterSets::of_ranges(&ranges, Bytes(500), Rendezvous::Handshake);
             let sets = sets.unwrap();

@@ -47,7 +47,7 @@ pub(super) fn run(
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    if session.job.size() != 2 {
+    if session.job.size() < 2 {
         return session.told_by_first(Err(CliError::usage(
             "progress takes two ranks: mpirun -n 2 loggap-mpi progress",
         )));

@@ -81,6 +81,8 @@ pub(super) struct RankConverter<'c, 't, S> {
     /// Return of `MPI_Init`, or the first record.
     start: Option<u64>,
     end: u64,
+    /// Nanoseconds that the first thread computed.
+    computed: u64,
     is_finished: bool,
 }
 
@@ -129,6 +131,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             overhead: (options.overhead.unwrap_or(between), inside),
             start: None,
             end: 0,
+            computed: 0,
             is_finished: false,
         }
     }
@@ -224,7 +227,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
         for thread in 0..self.chains.len() {
             self.flush(thread)?;
         }
-        self.report.add_rank(self.start.unwrap_or(self.end), self.end);
+        self.report.add_rank(self.start.unwrap_or(self.end), self.end, self.computed);
         Ok(())
     }
 
@@ -283,6 +286,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             return Ok(());
         }
         self.report.computed = self.report.computed.saturating_add(nanos);
+        self.computed += if thread == 0 { nanos } else { 0 };
         let duration = Picos(nanos.saturating_mul(1_000));
         let op = self.put(thread, OpKind::Calc { duration })?;
         self.then(thread, &[(op, DependsOn::End)]);

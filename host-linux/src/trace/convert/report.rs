@@ -33,6 +33,8 @@ pub struct Report {
     span: u64,
     /// Nanoseconds of [`Report::longest`].
     longest: u64,
+    /// See [`Report::computed_by_rank`].
+    by_rank: Vec<u64>,
     /// Nanoseconds of [`Report::compute`].
     pub(super) computed: u64,
 }
@@ -66,8 +68,17 @@ impl Report {
         seconds(self.longest)
     }
 
-    /// Adds a rank whose calls begin and end at these times, in nanoseconds.
-    pub(super) fn add_rank(&mut self, begin: u64, end: u64) {
+    /// Nanoseconds that the first thread of each rank computes in the schedule, without what
+    /// reductions do.
+    #[must_use]
+    pub fn computed_by_rank(&self) -> &[u64] {
+        &self.by_rank
+    }
+
+    /// Adds a rank whose calls begin and end at these times and whose first thread computes so long,
+    /// in nanoseconds.
+    pub(super) fn add_rank(&mut self, begin: u64, end: u64, computed: u64) {
+        self.by_rank.push(computed);
         let span = end.saturating_sub(begin);
         self.span = self.span.saturating_add(span);
         self.longest = self.longest.max(span);

@@ -84,7 +84,7 @@ pub(super) fn convert<S: Sink>(
             report.add(class, record.call, record.calls(), record.time());
         }
     }
-    report.add_rank(first.unwrap_or(last), last);
+    report.add_rank(first.unwrap_or(last), last, 0);
     Ok(())
 }
 

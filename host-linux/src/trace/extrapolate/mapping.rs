@@ -246,10 +246,10 @@ impl Mapping {
         ends
     }
 
-    /// True for a traced rank between others along all dimensions that grow.
+    /// True for a traced rank between others along all dimensions of more than one.
     pub(super) fn is_inner(&self, rank: u32) -> bool {
         let ends = self.ends(rank);
-        self.dimensions.iter().zip(ends).all(|(one, end)| end == 1 || !one.grows())
+        self.dimensions.iter().zip(ends).all(|(one, end)| end == 1 || one.traced == 1)
     }
 
     /// Name of [`Mapping::ends`].

@@ -408,6 +408,7 @@ fn messages_that_reach_nobody_are_taken_for_a_dimension_of_one_rank_and_told() {
     assert!(told.starts_with("32 sends and receives") && told.contains("dimension 1,"), "{told}");
     assert_eq!(doubt(&[wavefront([4, 1])], &[8, 1]).unwrap(), None);
     assert_eq!(doubt(&[wavefront([2, 2])], &[8, 8]).unwrap(), None);
+    assert_eq!(doubt(&[wavefront([3, 2])], &[8, 2]).unwrap(), None);
     let far = |ranks: i32, distance: i32, created: &'static [(u32, bool)]| {
         let streams = each([ranks, 1], |[x, y], program| {
             for distance in [1, distance] {

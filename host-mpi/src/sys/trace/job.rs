@@ -106,7 +106,10 @@ impl Job {
             let is_described = self.describe(&clocks);
             let sum = |at: usize| counts.iter().filter_map(|rank| rank.get(at)).sum::<u64>();
             let [records, tests, flushed, span, lost] = [0, 1, 2, 3, 4].map(sum);
-            if lost > 0 || !is_described {
+            if !is_described {
+                return;
+            }
+            if lost > 0 {
                 return complain(format_args!(
                     "{}: the trace is incomplete: {lost} of {} files of ranks end early or are missing",
                     self.directory,
@@ -259,7 +262,9 @@ impl Job {
         });
         let path = format!("{}/trace.json", self.directory);
         let text = format!("{document:#}\n");
-        let written = fs::write(&path, text);
+        // On a full disk that of the begin stays.
+        let new = format!("{path}.new");
+        let written = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
         if let Err(error) = &written {
             complain(format_args!("cannot write '{path}': {error}"));
         }
