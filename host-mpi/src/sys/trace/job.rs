@@ -106,15 +106,15 @@ impl Job {
             let is_described = self.describe(&clocks);
             let sum = |at: usize| counts.iter().filter_map(|rank| rank.get(at)).sum::<u64>();
             let [records, tests, flushed, span, lost] = [0, 1, 2, 3, 4].map(sum);
-            if !is_described {
-                return;
-            }
             if lost > 0 {
                 return complain(format_args!(
                     "{}: the trace is incomplete: {lost} of {} files of ranks end early or are missing",
                     self.directory,
                     self.ranks.len()
                 ));
+            }
+            if !is_described {
+                return;
             }
             let [cost, read] = self.cost;
             let took = (records + tests) as f64 * (cost + read) + flushed as f64;
@@ -266,6 +266,7 @@ impl Job {
         let new = format!("{path}.new");
         let written = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
         if let Err(error) = &written {
+            let _nothing_to_do = fs::remove_file(&new);
             complain(format_args!("cannot write '{path}': {error}"));
         }
         written.is_ok()
