@@ -75,8 +75,8 @@ impl Report {
         &self.by_rank
     }
 
-    /// Adds a rank whose calls begin and end at these times and whose first thread computes so long,
-    /// in nanoseconds.
+    /// Adds a rank: begin and end of its calls, and computing time of its first thread, in
+    /// nanoseconds.
     pub(super) fn add_rank(&mut self, begin: u64, end: u64, computed: u64) {
         self.by_rank.push(computed);
         let span = end.saturating_sub(begin);

@@ -42,7 +42,7 @@ pub(super) fn merged<'t>(
 /// Checks that all programs between two ranks follow, and that what they have with `MPI_PROC_NULL` is
 /// along another dimension: has a peer at other ranks with as many communications, or may be along a
 /// dimension of one rank. Returns how many communications of a program are taken for the latter, or
-/// of a traced rank between others are with nobody, where no dimension of one rank explains it.
+/// of a traced inner rank are with `MPI_PROC_NULL` without a dimension of one rank.
 pub(super) fn check(all: &[Traced<'_>], mapping: &Mapping) -> Result<usize, Misfit> {
     let between = || (0..mapping.programs()).filter(|program| mapping.is_between(*program));
     if between().next().is_none() {

@@ -2,6 +2,7 @@
 //! and collective operations, the same in each trace.
 
 use std::collections::HashMap;
+use std::iter;
 
 use loggap_core::goal::{ANY, Edge, Op, OpKind};
 use loggap_core::trace::Direction;
@@ -342,13 +343,13 @@ pub(super) fn cut(traced: &mut Traced<'_>, rank: u32, ranks: u32, phases: &[Phas
 
 /// Mean computation before a message behind the first, of rank 0, where rings and trees begin or end,
 /// and of the others, from the cuts of each rank; by phase, and equal patterns share theirs.
-pub(super) fn computation<'c>(
+pub(super) fn computation(
     phases: &[Phase],
-    cuts: &'c [Vec<Cut>],
+    cuts: &[Vec<Cut>],
 ) -> HashMap<(Pattern, u64), [Picos; 2]> {
     let mut sums: HashMap<(Pattern, u64), [(u64, u64); 2]> = HashMap::new();
-    let of_rank = |(rank, cuts): (usize, &'c Vec<Cut>)| cuts.iter().map(move |cut| (rank, cut));
-    for (rank, cut) in cuts.iter().enumerate().flat_map(of_rank) {
+    let each = cuts.iter().enumerate().flat_map(|(rank, cuts)| iter::repeat(rank).zip(cuts));
+    for (rank, cut) in each {
         let Some(Phase::Pattern(pattern, _, sizes)) = phases.get(cut.phase) else { continue };
         let size = sizes.last().copied().unwrap_or(0);
         let [first, others] = sums.entry((*pattern, size)).or_default();

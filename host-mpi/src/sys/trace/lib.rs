@@ -321,7 +321,7 @@ fn is_command() -> bool {
 /// The command says so if there was nothing to trace.
 extern "C" fn loaded() {
     if is_command() {
-        // Programs that close it when they exit, as those of coreutils do, are told about, too.
+        // Programs of coreutils close it before this library says anything.
         if let Ok(own) = std::io::stderr().as_fd().try_clone_to_owned() {
             let _first = STDERR.set(File::from(own));
         }
