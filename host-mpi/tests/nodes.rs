@@ -17,6 +17,9 @@ use common::{binary, document, is_open_mpi};
 use loggap_tests::command::skipped;
 use nix::unistd::geteuid;
 
+/// Starts a job on two nodes.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/mpi/two-nodes");
+
 /// `loggap-mpi` with a rank on each of two nodes; `None` where that cannot be.
 fn two_nodes(what: &str) -> Option<Command> {
     let why = if !geteuid().is_root() {
@@ -24,9 +27,8 @@ fn two_nodes(what: &str) -> Option<Command> {
     } else if !is_open_mpi() {
         "UCX finds no way between namespaces"
     } else {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/mpi/two-nodes");
         let mut command = Command::new("bash");
-        command.args([script, "openmpi", "1", binary()]);
+        command.args([SCRIPT, "openmpi", "1", binary()]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         return Some(command);
     };
@@ -77,14 +79,13 @@ fn collectives_between_nodes_are_measured_and_predicted() {
 /// cable of 100 Mb/s, on which they take half of the time.
 #[test]
 fn a_program_traced_on_one_machine_is_predicted_for_two() {
-    let Some(command) = two_nodes("an application on two nodes") else { return };
-    let script = command.get_args().next().unwrap().to_str().unwrap().to_owned();
+    let Some(_) = two_nodes("an application on two nodes") else { return };
     let folder = tempfile::tempdir().unwrap();
     let program = common::compiled("solvers.c", &["-O1"], folder.path()).unwrap();
     let mut check = Command::new(binary());
     check.env("LOGGAP_CABLE_RATE", "100mbit").env("LOGGAP_CABLE_BURST", "1600b");
     check.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    check.args(["check", "--app", "-J", "--launcher", &format!("bash {script} openmpi 1")]);
+    check.args(["check", "--app", "-J", "--launcher", &format!("bash {SCRIPT} openmpi 1")]);
     check.args(["--trace-launcher", &format!("{} --oversubscribe -n 2", common::mpirun())]);
     check.args(["--measure", "-s 1,1K,4K,16K --max-time 4s", "--"]);
     check.arg(program).args(["jacobi", "2048", "50"]);

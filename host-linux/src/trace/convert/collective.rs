@@ -81,14 +81,14 @@ impl CollectiveCall {
                 0 | 1 => Vec::new(),
                 _ => call.rounds(relative(own, root, ranks)),
             };
-            planned(rounds, root)
+            Some(planned(rounds, root))
         };
         if let Some(Chosen { shape, segment, .. }) =
             options.algorithms.of_call(&self.name, ranks, size)
         {
             return of_shape(shape, segment, root);
         }
-        let at_once = |rounds| planned(rounds, 0);
+        let at_once = |rounds| Some(planned(rounds, 0));
         match self.name.as_str() {
             "scan" | "exscan" => of_shape(Shape::Scan, 0, 0),
             "gatherv" => {
@@ -115,12 +115,11 @@ impl CollectiveCall {
 }
 
 /// Plan whose calculations last whole nanoseconds, which texts hold.
-#[allow(clippy::unnecessary_wraps, reason = "as those that may have none return it")]
-fn planned(mut rounds: Vec<Round>, root: u32) -> Option<Plan> {
+fn planned(mut rounds: Vec<Round>, root: u32) -> Plan {
     for round in &mut rounds {
         round.calc = Picos(round.calc.0.saturating_add(500) / 1_000 * 1_000);
     }
-    Some(Plan { rounds, root })
+    Plan { rounds, root }
 }
 
 /// A collective operation in whose place a schedule has an empty calculation.
