@@ -81,14 +81,14 @@ fn collectives_between_nodes_are_measured_and_predicted() {
 fn a_program_traced_on_one_machine_is_predicted_for_two() {
     let Some(_) = two_nodes("an application on two nodes") else { return };
     let folder = tempfile::tempdir().unwrap();
-    let program = common::compiled("solvers.c", &["-O1"], folder.path()).unwrap();
+    let Some(program) = common::compiled("jacobi.f90", &["-O2"], folder.path()) else { return };
     let mut check = Command::new(binary());
     check.env("LOGGAP_CABLE_RATE", "100mbit").env("LOGGAP_CABLE_BURST", "1600b");
     check.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     check.args(["check", "--app", "-J", "--launcher", &format!("bash {SCRIPT} openmpi 1")]);
     check.args(["--trace-launcher", &format!("{} --oversubscribe -n 2", common::mpirun())]);
     check.args(["--measure", "-s 1,1K,4K,16K --max-time 4s", "--"]);
-    check.arg(program).args(["jacobi", "2048", "50"]);
+    check.arg(program).args(["2048", "200"]);
     check.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let found = document(&mut check);
     let share = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found}"));
