@@ -11,6 +11,7 @@ use loggap_core::model::Protocol;
 use loggap_core::units::{PerByte, Picos};
 
 use super::{Axes, Chart, Coordinates, Series};
+use crate::output::number::{self, Unit};
 use crate::simulation::ParameterSets;
 
 /// Degree of overlap of communication and computation.
@@ -127,18 +128,22 @@ fn ratio(part: i64, whole: i64) -> Option<f64> {
     (whole != 0).then(|| part as f64 / whole as f64)
 }
 
-/// Chart of the makespans in microseconds over the factor on g and G.
+/// Chart of the makespans over the factor on g and G.
 #[must_use]
 pub fn chart(rows: &[GapRow], schedule: &str) -> Chart {
+    let longest = rows.iter().map(|row| row.makespans.none).max().unwrap_or_default();
+    let unit = Unit::fitting(number::TIME, longest.seconds(), 1.0);
     let series = |label: &str, of: fn(&Three<Picos>) -> Picos| {
-        let point =
-            |row: &GapRow| Coordinates { x: row.factor, y: of(&row.makespans).seconds() * 1e6 };
+        let point = |row: &GapRow| {
+            let makespan = of(&row.makespans).seconds();
+            Coordinates { x: row.factor, y: makespan / unit.size }
+        };
         Series::new(label.to_owned(), rows.iter().map(point).collect())
     };
     Chart {
         title: format!("Potential for overlap of {schedule}"),
         x_label: "g and G, times those given".into(),
-        y_label: "makespan [us]".into(),
+        y_label: format!("makespan [{}]", unit.name),
         axes: Axes::Powers,
         nested: true,
         series: vec![

@@ -68,7 +68,8 @@ impl Series {
 /// Type and range of a chart's axes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Axes {
-    /// Logarithmic; x between powers of two, y between powers of ten.
+    /// Logarithmic; x between powers of two, y between powers of ten, or over the range of the points
+    /// where that is less than a decade.
     Powers,
     /// Logarithmic, over the range of the points.
     Logarithmic,
@@ -186,8 +187,11 @@ impl Chart {
         let ((left, right), (bottom, top)) =
             ((low(|p| p.x), high(|p| p.x)), (low(|p| p.y), high(|p| p.y)));
         match self.axes {
+            Axes::Powers if top / bottom < 10.0 => {
+                (powers_of_two(left, right), around(bottom, top))
+            }
             Axes::Powers => (powers_of_two(left, right), decades(bottom, top)),
-            Axes::Logarithmic => ((left, right), (bottom / MARGIN, top * MARGIN)),
+            Axes::Logarithmic => ((left, right), around(bottom, top)),
             Axes::Linear => {
                 let margin = (top - bottom) * (MARGIN - 1.0);
                 let bottom = if bottom < top / 2.0 { bottom.min(0.0) } else { bottom - margin };
@@ -221,6 +225,11 @@ fn nested_width(left: usize) -> u32 {
 /// Factor by which a chart extends beyond its points vertically.
 const MARGIN: f64 = 1.1;
 
+/// An interval with a margin on a logarithmic axis.
+fn around(low: f64, high: f64) -> (f64, f64) {
+    (low / MARGIN, high * MARGIN)
+}
+
 /// The powers of two that enclose an interval.
 fn powers_of_two(low: f64, high: f64) -> (f64, f64) {
     let (low, high) = (low.log2().floor(), high.log2().ceil());
@@ -252,6 +261,11 @@ mod tests {
             vec![Series::new("a".into(), vec![at(3.0, 0.4), at(900.0, 70.0), at(5.0, -1.0)])];
         let chart = chart(series, Axes::Powers);
         assert_eq!(chart.bounds(), ((2.0, 1_024.0), (0.1, 100.0)));
+        let near = Chart {
+            series: vec![Series::new("a".into(), vec![at(1.0, 70.0), at(8.0, 110.0)])],
+            ..chart.clone()
+        };
+        assert_eq!(near.bounds(), ((1.0, 8.0), around(70.0, 110.0)));
         let mut out = Vec::new();
         chart.write(1, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap().matches("<circle").count(), 2);
@@ -277,7 +291,7 @@ mod tests {
 
     #[test]
     fn intervals_are_drawn_and_have_room() {
-        let point = vec![at(4.0, 5.0)];
+        let point = vec![at(2.0, 1.0), at(4.0, 5.0), at(8.0, 10.0)];
         let draw = |series: Series| {
             let chart = chart(vec![series], Axes::Powers);
             let mut out = Vec::new();
