@@ -67,7 +67,7 @@ impl fmt::Display for UnusableParameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotMeasured(parameter) => {
-                write!(f, "{parameter} was not measured: measure the link with all quantities")
+                write!(f, "{parameter} was not measured: measure all quantities, or for longer")
             }
             Self::Negative(parameter) => {
                 write!(f, "{parameter} came out negative: measure for longer on a quieter machine")
