@@ -663,10 +663,11 @@ fn a_program_is_predicted_from_its_trace_and_measured() {
     let half = number("profile_half");
     let [low, predicted, high] = ["predicted_s_lo", "predicted_s", "predicted_s_hi"].map(number);
     assert!(half > 0.0 && high / predicted - 1.0 >= half * 0.999 && low < predicted, "{found}");
-    // Computing is of the trace; a busy machine prolongs both.
-    let computed = found["by_rank"][0]["compute_s"].as_f64().unwrap();
-    let predicted = found["by_rank"][0]["predicted_compute_s"].as_f64().unwrap();
-    assert!((predicted / computed - 1.0).abs() < 0.01, "{found}");
+    // Computing is of the trace, without what recording it took: 1,600 calls of 50 ns or more.
+    let of_first = |name: &str| found["by_rank"][0][name].as_f64().unwrap();
+    let (computed, predicted) = (of_first("compute_s"), of_first("predicted_compute_s"));
+    assert!((predicted - computed).abs() < 2e-6, "{found}");
+    assert!(of_first("tracer_s") > 20e-6, "{found}");
     assert!(number("predicted_s") > predicted && number("free_network_s") <= number("predicted_s"));
     assert!(number("free_network_s") >= predicted * 0.99, "{found}");
     assert_eq!(
