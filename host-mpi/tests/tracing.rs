@@ -631,15 +631,24 @@ fn ranks_leave_init_together() {
     assert!((0..5).any(|_| apart() < 100_000_000));
 }
 
+/// What starts so many ranks.
+fn launcher(ranks: u32) -> String {
+    match is_open_mpi() {
+        true => format!("{} --oversubscribe -n {ranks}", common::mpirun()),
+        false => format!("{} -n {ranks}", common::mpirun()),
+    }
+}
+
 /// `loggap-mpi check --app` with `options`, two ranks and a program.
 fn check_app(options: &[&str], program: &[&str]) -> Command {
-    let launcher = match is_open_mpi() {
-        true => format!("{} --oversubscribe -n 2", common::mpirun()),
-        false => format!("{} -n 2", common::mpirun()),
-    };
+    check_app_on(2, options, program)
+}
+
+/// The same with so many ranks.
+fn check_app_on(ranks: u32, options: &[&str], program: &[&str]) -> Command {
     let mut command = Command::new(common::binary());
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.args(["check", "--app", "--launcher", &launcher]).args(options);
+    command.args(["check", "--app", "--launcher", &launcher(ranks)]).args(options);
     command.arg("--").args(program);
     common::piped(&mut command);
     command
@@ -713,6 +722,27 @@ fn a_program_that_cannot_be_checked_is_refused_with_what_it_said() {
     let mut as_rank = ranks(1);
     let ended = run(as_rank.args(["check", "--app", "--", "true"]));
     assert!(ended.stderr.contains("--app starts the jobs itself"), "{}", ended.stderr);
+}
+
+#[test]
+fn more_ranks_than_processors_are_refused_before_anything_is_measured() {
+    let processors = Command::new("getconf").arg("_NPROCESSORS_ONLN").ended().stdout;
+    let ranks = processors.trim().parse::<u32>().unwrap() + 1;
+    if ranks > 16 {
+        return skipped("more ranks than processors", "there are too many processors");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let keep = ["--keep", folder.path().to_str().unwrap()];
+    let crowded = launcher(ranks);
+    let traced_so = [&keep[..], &["--trace-launcher", &crowded]].concat();
+    for mut command in
+        [check_app_on(ranks, &keep, &["true"]), check_app_on(2, &traced_so, &["true"])]
+    {
+        let ended = run(&mut command);
+        assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+        assert!(ended.stderr.contains("more ranks than processors"), "{}", ended.stderr);
+        assert!(!folder.path().join("profile.json").exists());
+    }
 }
 
 #[test]
