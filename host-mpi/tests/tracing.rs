@@ -756,7 +756,14 @@ fn progress_shows_whether_messages_move_beside_computing() {
         let of = |name: &str| row[name].as_f64().unwrap();
         assert!(of("time_s") > 0.0 && of("compute_s") > 2.0 * of("time_s"), "{row}");
         assert!(of("wait_s") > 0.0 && of("beside_sender_s") > 0.0, "{row}");
+        for time in ["time_s", "wait_s", "beside_sender_s"] {
+            let [low, high] = ["_lo", "_hi"].map(|end| of(&format!("{time}{end}")));
+            assert!(low <= of(time) && of(time) <= high, "{row}");
+        }
     }
+    // An eager message leaves before its sender computes.
+    let of_first = |name: &str| rows[0][name].as_f64().unwrap();
+    assert!(of_first("beside_sender_s") < 0.8 * of_first("compute_s"), "{found}");
     // The limits are those of the libraries' shared memory: 4 KiB and more, less a header.
     let limit = found["eager_limit_bytes"].as_u64().unwrap();
     assert!((1_024..=65_536).contains(&limit), "{found}");

@@ -12,7 +12,6 @@ use loggap::profile::{ProfileDocument, ProfileDraws};
 use loggap::simulation::ParameterSets;
 use loggap::terminal::{CliError, Console, Exit, Interrupt};
 use loggap::trace::Trace;
-use loggap_core::sim::Settings;
 use loggap_core::units::Bytes;
 
 use self::report::{Document, median, print, relative};
@@ -21,7 +20,7 @@ use crate::application::{Prediction, Run, uncertainty};
 use crate::cli::coll::{attend, listen};
 use crate::cli::progress;
 use crate::job::launched_as;
-use crate::progress::Progress;
+use crate::progress::{Rules, names};
 
 /// Largest difference of a traced run from the median of runs that are not traced.
 const LIKE: f64 = 0.03;
@@ -198,9 +197,7 @@ struct Runs {
     /// Trace of the last of them.
     last: PathBuf,
     warnings: Vec<String>,
-    settings: Settings,
-    /// S by experiment, bytes; `None` if no send waits for its receive.
-    eager_limit: Option<u32>,
+    rules: Rules,
 }
 
 pub(in crate::cli) fn run(
@@ -231,17 +228,21 @@ pub(in crate::cli) fn run(
     step(console, format_args!("progress beside computing, and the eager limit"));
     let found = jobs.progress(folder)?;
     // What a profile takes for a change of protocol may be noise.
-    let eager_limit = found.eager_limit_bytes.map_or(u64::MAX, u64::from);
-    let settings = Progress::settings(&found.rows, eager_limit);
+    let rules = Rules::of(&found.rows, found.eager_limit_bytes);
+    let (settings, eager_limit) = (rules.settings(), Bytes(rules.limit().into()));
     let ranges = document.ranges.iter().map(|record| &record.range);
-    let sets = ParameterSets::of_ranges(ranges, Bytes(eager_limit), settings.rendezvous)
+    let sets = ParameterSets::of_ranges(ranges, eager_limit, settings.rendezvous)
         .map_err(CliError::failed)?;
-    let mut runs = take(&jobs, folder, &Basis { sets, settings }, console)?;
-    runs.eager_limit = found.eager_limit_bytes;
+    let mut runs = take(&jobs, folder, &Basis { sets, rules }, console)?;
+    let [receive, rendezvous] = names(settings);
+    runs.warnings.extend(rules.unknown().iter().map(|why| {
+        let limit = rules.limit();
+        format!("{why}; simulated with --receive {receive} --rendezvous {rendezvous} -S {limit}")
+    }));
     step(console, format_args!("what the intervals of the profile do"));
     let half = ProfileDraws::new(&document).map_err(|error| error.to_string()).and_then(|draws| {
         let stop = interrupt.flag();
-        let half = uncertainty(&runs.last, &draws, Bytes(eager_limit), settings, stop);
+        let half = uncertainty(&runs.last, &draws, eager_limit, settings, stop);
         half.map_err(|error| error.to_string())
     });
     match half {
@@ -297,7 +298,7 @@ fn step(console: &mut Console, what: std::fmt::Arguments<'_>) {
 /// Costs and rules of the simulation.
 struct Basis {
     sets: ParameterSets,
-    settings: Settings,
+    rules: Rules,
 }
 
 /// Runs the program, with and without tracing in turn.
@@ -343,11 +344,11 @@ fn take(
         ));
     }
     let predicted = traced.iter().map(|(_, directory)| {
-        Prediction::of(directory, &basis.sets, basis.settings).map_err(CliError::failed)
+        Prediction::of(directory, &basis.sets, basis.rules.settings()).map_err(CliError::failed)
     });
     let predicted = predicted.collect::<Result<_, _>>()?;
     let last = traced.last().map(|(_, directory)| directory.clone()).unwrap_or_default();
     let traced = traced.into_iter().map(|(run, _)| run).collect();
-    let (uncertainty, settings, eager_limit) = (0.0, basis.settings, None);
-    Ok(Runs { plain, traced, predicted, uncertainty, last, warnings, settings, eager_limit })
+    let (uncertainty, rules) = (0.0, basis.rules);
+    Ok(Runs { plain, traced, predicted, uncertainty, last, warnings, rules })
 }

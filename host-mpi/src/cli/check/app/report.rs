@@ -69,7 +69,7 @@ pub(super) struct Document {
     /// Rules of the simulation, as 'loggap simulate' names them.
     receive: &'static str,
     rendezvous: &'static str,
-    /// Longest message whose send does not wait for its receive; `None` if none does.
+    /// Longest message whose send does not wait for its receive; `None` if none of up to 1 MiB waits.
     eager_limit_bytes: Option<u32>,
     /// Largest difference that agrees.
     bound: f64,
@@ -141,7 +141,7 @@ impl Document {
         let bound = half.max(BOUND);
         let Judgement { verdict, compute_only } =
             Judgement::of(difference, free_network_difference, half);
-        let [receive, rendezvous] = progress::names(runs.settings);
+        let [receive, rendezvous] = progress::names(runs.rules.settings());
         let by_rank = by_rank(runs);
         let is_here = app.trace_launcher.is_none();
         let most = |of: fn(&Prediction) -> f64| runs.predicted.iter().map(of).fold(0.0, f64::max);
@@ -168,7 +168,7 @@ impl Document {
             free_network_difference,
             receive,
             rendezvous,
-            eager_limit_bytes: runs.eager_limit,
+            eager_limit_bytes: runs.rules.eager_limit,
             bound,
             verdict,
             compute_only,
@@ -302,7 +302,7 @@ pub(super) fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
         "# as messages move here: --receive {} --rendezvous {}",
         all.receive, all.rendezvous
     )?;
-    writeln!(out, " -S {}", all.eager_limit_bytes.map_or(u64::MAX, u64::from))?;
+    writeln!(out, " -S {}", all.eager_limit_bytes.unwrap_or(progress::LONGEST))?;
     let (free, difference) = (all.free_network_s, percent(all.free_network_difference));
     writeln!(
         out,
@@ -367,7 +367,7 @@ fn estimate(times: impl Iterator<Item = Picos>) -> Estimate<Picos> {
 mod tests {
     use super::*;
     use crate::application::Run;
-    use loggap_core::sim::Settings;
+    use crate::progress::Rules;
 
     /// The parts of a difference add up to it, with their signs.
     #[test]
@@ -386,8 +386,7 @@ mod tests {
             uncertainty: 0.0,
             last: std::path::PathBuf::new(),
             warnings: Vec::new(),
-            settings: Settings::default(),
-            eager_limit: None,
+            rules: Rules::of(&[], None),
         };
         let found = Causes::new(&runs, &by_rank(&runs), Picos(1_050), Picos(1_000));
         let near =
