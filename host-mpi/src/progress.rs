@@ -177,28 +177,32 @@ fn of_size(job: &Job, size_bytes: u32) -> Progress {
     /// Time of a series on a slow link, and fewest messages there: those with a 95% interval.
     const SERIES: Picos = Picos(500_000_000_000);
     const FEWEST: u64 = 6;
-    let (first, _) = round(job, size_bytes, Computing::Nobody, Picos::ZERO);
-    let mut rounds = [(SERIES.0 / first.0.max(1)).clamp(FEWEST, ROUNDS)];
-    job.share(&mut rounds);
-    let series = |computing, compute| {
-        let rounds = (0..rounds[0]).map(|_| round(job, size_bytes, computing, compute));
-        let (mut times, mut waits): (Vec<_>, Vec<_>) = rounds.unzip();
-        [&mut times, &mut waits].map(|all| {
-            let interval = Sorted::new(all).median_interval(Confidence::P95);
-            interval.map_or([Picos::ZERO; 3], |all| [all.median, all.low, all.high])
-        })
-    };
-    let [time, _] = series(Computing::Nobody, Picos::ZERO);
-    let mut compute = [time[0].0.saturating_mul(2).saturating_add(LEAST.0)];
-    job.share(&mut compute);
-    let compute = Picos(compute[0]);
-    let [_, wait] = series(Computing::Receiver, compute);
-    let [beside_sender, _] = series(Computing::Sender, compute);
+    let alone = |_| round(job, size_bytes, Computing::Nobody, Picos::ZERO).0;
+    let mut times: Vec<_> = (0..FEWEST).map(alone).collect();
+    let time = Sorted::new(&mut times).median().unwrap_or_default();
+    let rounds = (SERIES.0 / time.0.max(1)).clamp(FEWEST, ROUNDS);
+    let mut shared = [rounds, time.0.saturating_mul(2).saturating_add(LEAST.0)];
+    job.share(&mut shared);
+    let [rounds, compute] = shared;
+    let compute = Picos(compute);
+    // In turn, so that a machine that changes meanwhile changes all alike.
+    let mut series = [const { Vec::new() }; 3];
+    for _ in 0..rounds {
+        let kinds = [Computing::Nobody, Computing::Receiver, Computing::Sender];
+        for (computing, times) in kinds.into_iter().zip(&mut series) {
+            let (time, wait) = round(job, size_bytes, computing, compute);
+            times.push(if computing == Computing::Receiver { wait } else { time });
+        }
+    }
     let [
         [time_s, time_s_lo, time_s_hi],
         [wait_s, wait_s_lo, wait_s_hi],
         [beside_sender_s, beside_sender_s_lo, beside_sender_s_hi],
-    ] = [time, wait, beside_sender].map(|all| all.map(Picos::seconds));
+    ] = series.map(|mut times| {
+        let interval = Sorted::new(&mut times).median_interval(Confidence::P95);
+        let ends = interval.map(|found| [found.median, found.low, found.high]);
+        ends.unwrap_or_default().map(Picos::seconds)
+    });
     Progress {
         size_bytes,
         time_s,

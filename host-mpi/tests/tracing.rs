@@ -754,7 +754,7 @@ fn progress_shows_whether_messages_move_beside_computing() {
     assert_eq!(sizes, [1_024, 1_048_576]);
     for row in rows {
         let of = |name: &str| row[name].as_f64().unwrap();
-        assert!(of("time_s") > 0.0 && of("compute_s") > 2.0 * of("time_s"), "{row}");
+        assert!(of("time_s") > 0.0 && of("compute_s") > of("time_s"), "{row}");
         assert!(of("wait_s") > 0.0 && of("beside_sender_s") > 0.0, "{row}");
         for time in ["time_s", "wait_s", "beside_sender_s"] {
             let [low, high] = ["_lo", "_hi"].map(|end| of(&format!("{time}{end}")));
