@@ -1,8 +1,8 @@
 //! An MPI program as it ran, beside the simulation of its trace.
 //!
 //! A run takes from the first return of `MPI_Init` to the last entry into `MPI_Finalize`. A rank's
-//! time is computing, and time in MPI; a simulated rank calculates, is busy with messages (o, O and
-//! bytes), or waits.
+//! time is computing, time in MPI, and that of the tracer; a simulated rank calculates, is busy with
+//! messages (o, O and bytes), or waits.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -12,13 +12,13 @@ use loggap::schedule::TraceSchedule;
 use loggap::simulation::{Job, ParameterSets, Plan, Point, Source, Wanted, run_points};
 use loggap::timeline::{Selection, Timeline};
 use loggap::trace::convert::{Conversion, Input, Line, Options, Strictness, is_collective};
-use loggap::trace::{Record, Trace, TraceError, What};
+use loggap::trace::{Overhead, Record, Trace, TraceError, What};
 use loggap_core::model::LogGops;
 use loggap_core::noise::Phases;
 use loggap_core::random::Random;
 use loggap_core::sim::{MessageKind, Parameters, Settings};
 use loggap_core::stats::{Confidence, Moments};
-use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_core::units::{Bytes, PerByte, Picos, SignedPicos};
 
 /// Where a rank's time went.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -27,10 +27,14 @@ pub struct RankTime {
     pub compute: Picos,
     /// Time inside of MPI; of a simulated rank, the rest.
     pub mpi: Picos,
-    /// Part of `mpi` in blocking collective operations; of a simulated rank, until they end.
+    /// Part of `mpi` in blocking collective operations and in making communicators; of a simulated
+    /// rank, until they end.
     pub collective: Picos,
     /// Part of `mpi` in which a simulated rank is busy with messages; 0 of a measured one.
     pub busy: Picos,
+    /// Time of the tracer in recording calls and in writing them: part of neither `compute` nor
+    /// `mpi`. 0 of a simulated rank.
+    pub tracer: Picos,
 }
 
 /// A run.
@@ -51,7 +55,8 @@ impl Run {
     pub fn measured(trace: &Trace) -> Result<Option<Self>, TraceError> {
         let (mut first, mut last, mut ranks) = (i64::MAX, i64::MIN, Vec::new());
         for (number, rank) in (0..).zip(trace.ranks()) {
-            let Some(spent) = Spent::of(rank.records())? else { return Ok(None) };
+            let overhead = trace.description().overhead();
+            let Some(spent) = Spent::of(rank.records(), overhead)? else { return Ok(None) };
             first = first.min(trace.time(number, spent.begin));
             last = last.max(trace.time(number, spent.end));
             ranks.push(spent.time);
@@ -71,38 +76,68 @@ struct Spent {
 }
 
 impl Spent {
-    /// `None` without both calls. Computing is what a conversion takes for it.
+    /// `None` without both calls. Computing is what a conversion takes for it: without the `overhead`
+    /// of recording, as far as there is time for it.
     fn of<'t>(
         records: impl Iterator<Item = Result<Record<'t>, TraceError>>,
+        overhead: Overhead,
     ) -> Result<Option<Self>, TraceError> {
-        let (mut begin, mut end) = (None, None);
-        // Inside of MPI, in collective operations, and writing the trace.
-        let (mut inside, mut collective, mut writing) = (0, 0, 0);
+        let (mut begin, mut end, mut last) = (None, None, 0);
+        // Nanoseconds inside of MPI, and in collective operations.
+        let (mut inside, mut collective) = (0, 0);
+        let mut tracer = Picos::ZERO;
+        let [before_call, in_call] = [overhead.between, overhead.inside].map(of_f64);
         for record in records {
             let record = record?;
             match record.call {
                 "Init" | "Init_thread" => begin = begin.or(Some(record.leave)),
                 "Finalize" => end = end.or(Some(record.enter)),
-                _ if record.thread != 0 => {}
-                _ if record.is_own() => writing += record.time(),
-                _ if record.is_local() => {}
-                _ => {
-                    let is_collective = matches!(record.what, What::Collective { .. });
-                    collective += if is_collective { record.time() } else { 0 };
-                    inside += record.time();
-                }
+                _ => {}
             }
+            if record.thread != 0 {
+                continue;
+            }
+            let before_call = of_nanos(record.enter.saturating_sub(last)).min(before_call);
+            last = last.max(record.leave);
+            let own = match record.call {
+                "Init" | "Init_thread" => Picos::ZERO,
+                "Finalize" => before_call,
+                _ if record.is_own() => of_nanos(record.time()),
+                _ if record.is_local() => {
+                    Picos(before_call.0 + of_nanos(record.time()).min(in_call).0)
+                }
+                _ => {
+                    collective += if is_collective_call(&record) { record.time() } else { 0 };
+                    inside += record.time();
+                    before_call
+                }
+            };
+            tracer.0 = tracer.0.saturating_add(own.0);
         }
         let (Some(begin), Some(end)) = (begin, end) else { return Ok(None) };
-        let compute = end.saturating_sub(begin).saturating_sub(inside + writing);
-        let [compute, mpi, collective] = [compute, inside, collective].map(of_nanos);
-        let time = RankTime { compute, mpi, collective, ..RankTime::default() };
+        let [run, mpi, collective] = [end.saturating_sub(begin), inside, collective].map(of_nanos);
+        let compute = run.since(mpi).since(tracer);
+        let time = RankTime { compute, mpi, collective, tracer, ..RankTime::default() };
         Ok(Some(Self { begin, end, time }))
+    }
+}
+
+/// True for calls whose time is in [`RankTime::collective`]: those whose messages a conversion has on
+/// the processor of their thread, with the tags of collective operations.
+const fn is_collective_call(record: &Record<'_>) -> bool {
+    match &record.what {
+        What::Collective { operation, .. } => operation.request.is_none(),
+        What::Communicator { freed, .. } => !*freed,
+        _ => false,
     }
 }
 
 fn of_nanos(nanos: u64) -> Picos {
     Picos::from_nanos(nanos).unwrap_or(Picos(u64::MAX))
+}
+
+fn of_f64(nanos: f64) -> Picos {
+    SignedPicos::from_f64(nanos * 1e3).picos().unwrap_or_default()
 }
 
 /// Simulation of a trace.
@@ -195,7 +230,8 @@ impl Prediction {
             // What reductions combine is computed inside of MPI.
             let collective = collective.0.saturating_add(calculated.since(compute).0);
             let mpi = finish.since(compute);
-            RankTime { compute, mpi, collective: Picos(collective), busy: Picos(busy) }
+            let (collective, busy) = (Picos(collective), Picos(busy));
+            RankTime { compute, mpi, collective, busy, tracer: Picos::ZERO }
         });
         let run = Run { time: outcome.finished.makespan, ranks: ranks.collect() };
         let free = LogGops {
@@ -266,10 +302,10 @@ mod tests {
     use loggap_core::trace::Collective;
 
     #[test]
-    fn a_ranks_time_is_in_mpi_writing_the_trace_or_computing() {
+    fn a_ranks_time_is_in_mpi_the_tracers_or_computing() {
         let record = |call, enter, leave, what| Record { thread: 0, call, enter, leave, what };
-        let collective = What::Collective {
-            operation: Collective::default(),
+        let collective = |request| What::Collective {
+            operation: Collective { request, ..Collective::default() },
             sent: Counts::default(),
             received: Counts::default(),
         };
@@ -278,22 +314,28 @@ mod tests {
             record("Init", 0, 100, What::Call),
             // One that moves nothing is computing, and so is what a loop of tests computes.
             record("Pack", 110, 150, What::Call),
-            record("Bcast", 200, 225, collective),
+            record("Bcast", 200, 225, collective(None)),
+            // Closer to the call before than what recording it usually takes.
+            record("Ibcast", 230, 240, collective(Some(9))),
             record("Wait", 300, 307, What::Completions(Vec::new())),
             record("(flush)", 400, 460, What::Call),
             record("Test", 500, 550, What::Tests(tests)),
             Record { thread: 1, ..record("Wait", 600, 700, What::Completions(Vec::new())) },
+            record("Comm_dup", 800, 840, What::Communicator { number: 2, freed: false }),
+            record("Comm_free", 900, 910, What::Communicator { number: 2, freed: true }),
             record("Finalize", 1_100, 2_000, What::Call),
         ];
-        let spent = Spent::of(records.iter().cloned().map(Ok)).unwrap().unwrap();
-        let [mpi, collective] = [25 + 7 + 20, 25];
-        let [compute, mpi, collective] = [1_000 - mpi - 60, mpi, collective].map(of_nanos);
-        let time = RankTime { compute, mpi, collective, busy: Picos::ZERO };
-        assert_eq!(spent, Spent { begin: 100, end: 1_100, time });
-        for missing in [0, 7] {
-            let rest = records.iter().enumerate().filter(|(at, _)| *at != missing);
-            assert_eq!(Spent::of(rest.map(|(_, one)| Ok(one.clone()))).unwrap(), None);
-        }
+        let overhead = Overhead { between: 8.0, inside: 3.0 };
+        let spent = |records: &[Record<'static>]| {
+            Spent::of(records.iter().cloned().map(Ok), overhead).unwrap()
+        };
+        let (mpi, tracer) = (25 + 10 + 7 + 20 + 40, 60 + 7 * 8 + 5 + 2 * 3);
+        let compute = 1_000 - mpi - tracer;
+        let [compute, mpi, collective, tracer] = [compute, mpi, 25 + 40, tracer].map(of_nanos);
+        let time = RankTime { compute, mpi, collective, busy: Picos::ZERO, tracer };
+        assert_eq!(spent(&records), Some(Spent { begin: 100, end: 1_100, time }));
+        assert_eq!(spent(&records[1..]), None);
+        assert_eq!(spent(&records[..10]), None);
     }
 
     /// Computing to 10, a message of its own to 14, one of a collective that is there at 30; the

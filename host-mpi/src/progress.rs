@@ -6,7 +6,7 @@
 use loggap::machine::clock::HostClock;
 use loggap_core::measure::Clock as _;
 use loggap_core::sim::{Receive, Rendezvous, Settings};
-use loggap_core::stats::Sorted;
+use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::Picos;
 use mpi::point_to_point::{Destination as _, Source as _};
 use mpi::request;
@@ -15,60 +15,134 @@ use serde::{Deserialize, Serialize};
 use crate::job::{CONTROLLER, Job};
 use crate::waiting::is_done;
 
-/// Messages of a size.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+/// Messages of a size: medians, with 95% intervals.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Progress {
     /// Size of the message.
     pub size_bytes: u32,
     /// Time from the request to the arrival, if neither rank computes.
     pub time_s: f64,
+    /// Lower end of its interval.
+    pub time_s_lo: f64,
+    /// Upper end of its interval.
+    pub time_s_hi: f64,
     /// Time that the receiver still waits after it has computed.
     pub wait_s: f64,
+    /// Lower end of its interval.
+    pub wait_s_lo: f64,
+    /// Upper end of its interval.
+    pub wait_s_hi: f64,
     /// Time from the request to the arrival, if the sender computes.
     pub beside_sender_s: f64,
+    /// Lower end of its interval.
+    pub beside_sender_s_lo: f64,
+    /// Upper end of its interval.
+    pub beside_sender_s_hi: f64,
     /// Time that a rank computes.
     pub compute_s: f64,
 }
 
 impl Progress {
-    /// True if the message arrived while the receiver computed.
+    /// True if the message arrived while the receiver computed: it waits for less than half of the
+    /// message's time. `None` if the intervals do not tell.
     #[must_use]
-    pub fn moves_beside_receiver(&self) -> bool {
-        self.wait_s < self.time_s / 2.0
+    pub fn moves_beside_receiver(&self) -> Option<bool> {
+        let half = [self.time_s_lo, self.time_s_hi].map(|time| time / 2.0);
+        is_below([self.wait_s_lo, self.wait_s_hi], half)
     }
 
-    /// True if the message left while the sender computed.
+    /// True if the message left while the sender computed: it arrived before the end of that. `None`
+    /// if the interval does not tell.
     #[must_use]
-    pub fn moves_beside_sender(&self) -> bool {
-        self.beside_sender_s < self.compute_s
+    pub fn moves_beside_sender(&self) -> Option<bool> {
+        is_below([self.beside_sender_s_lo, self.beside_sender_s_hi], [self.compute_s; 2])
+    }
+}
+
+/// Order of two intervals; `None` if they overlap.
+fn is_below([low, high]: [f64; 2], [from, to]: [f64; 2]) -> Option<bool> {
+    (high < from || low > to).then_some(high < from)
+}
+
+/// Rules of a simulation of a library that makes progress as measured, as far as that tells.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Rules {
+    /// Rule of receives, by the longest message up to S; or why it is not known.
+    pub receive: Result<Receive, &'static str>,
+    /// Rule of sends above S, by all of them; or why it is not known.
+    pub rendezvous: Result<Rendezvous, &'static str>,
+    /// S, as [`eager_limit`] has it, bytes.
+    pub eager_limit: Option<u32>,
+}
+
+impl Rules {
+    /// Rules by `rows`, in order of their sizes.
+    #[must_use]
+    pub fn of(rows: &[Progress], eager_limit: Option<u32>) -> Self {
+        let limit = eager_limit.unwrap_or(LONGEST);
+        let (eager, long): (Vec<&Progress>, Vec<_>) =
+            rows.iter().partition(|row| row.size_bytes <= limit);
+        let receive = match eager.last().map(|row| row.moves_beside_receiver()) {
+            None => Err("no message up to S was measured"),
+            Some(None) => Err("unclear whether a message moves beside a computing receiver"),
+            Some(Some(true)) => Ok(Receive::Overlap),
+            Some(Some(false)) => Ok(Receive::Hold),
+        };
+        let moves: Vec<_> = long.into_iter().map(Progress::moves_beside_sender).collect();
+        let rendezvous = if moves.is_empty() {
+            Err("no message above S was measured")
+        } else if moves.contains(&Some(false)) {
+            Ok(Rendezvous::Handshake)
+        } else if moves.contains(&None) {
+            Err("unclear whether a message above S moves beside a computing sender")
+        } else {
+            Ok(Rendezvous::Instant)
+        };
+        Self { receive, rendezvous, eager_limit }
     }
 
-    /// Rules of a simulation of a library that makes progress as `rows` say: of receives by the
-    /// longest message up to the eager limit, of sends by all above it.
+    /// Modes of a simulation: what is not known is as 'loggap simulate' has it by default.
     #[must_use]
-    pub fn settings(rows: &[Self], eager_limit: u64) -> Settings {
-        let (eager, long): (Vec<&Self>, Vec<_>) =
-            rows.iter().partition(|row| u64::from(row.size_bytes) <= eager_limit);
-        let overlaps = eager.last().is_some_and(|row| row.moves_beside_receiver());
+    pub fn settings(&self) -> Settings {
+        let (receive, rendezvous) = (self.receive, self.rendezvous);
         Settings {
-            receive: if overlaps { Receive::Overlap } else { Receive::Hold },
-            rendezvous: match long.into_iter().all(Self::moves_beside_sender) {
-                true => Rendezvous::Instant,
-                false => Rendezvous::Handshake,
-            },
+            receive: receive.unwrap_or_default(),
+            rendezvous: rendezvous.unwrap_or_default(),
         }
     }
+
+    /// S in bytes, or the size up to which it was looked for.
+    #[must_use]
+    pub fn limit(&self) -> u32 {
+        self.eager_limit.unwrap_or(LONGEST)
+    }
+
+    /// Options of 'loggap simulate' for what is known.
+    #[must_use]
+    pub fn known(&self) -> Vec<String> {
+        let all = self.options().into_iter();
+        all.filter_map(|(option, value)| Some(format!("{option} {}", value.ok()?))).collect()
+    }
+
+    /// Options of 'loggap simulate' for what is not known, each with the reason.
+    #[must_use]
+    pub fn unknown(&self) -> Vec<String> {
+        let all = self.options().into_iter();
+        all.filter_map(|(option, value)| Some(format!("{option}: {}", value.err()?))).collect()
+    }
+
+    fn options(&self) -> [(&'static str, Result<String, &'static str>); 3] {
+        let [receive, rendezvous] = names(self.settings()).map(str::to_owned);
+        let limit = self.eager_limit.map(|limit| limit.to_string());
+        [
+            ("--receive", self.receive.and(Ok(receive))),
+            ("--rendezvous", self.rendezvous.and(Ok(rendezvous))),
+            ("-S", limit.ok_or("no send of up to 1 MiB waits for its receive")),
+        ]
+    }
 }
 
-/// Options of 'loggap simulate' with these rules, and with S.
-#[must_use]
-pub fn options(settings: Settings, eager_limit: Option<u32>) -> String {
-    let [receive, rendezvous] = names(settings);
-    let limit = eager_limit.map_or(u64::MAX, u64::from);
-    format!("--receive {receive} --rendezvous {rendezvous} -S {limit}")
-}
-
-/// Names of these rules of receives and rendezvous.
+/// Names of rules of receives and rendezvous.
 #[must_use]
 pub const fn names(settings: Settings) -> [&'static str; 2] {
     let receive = match settings.receive {
@@ -100,41 +174,65 @@ pub fn measure(job: &Job, sizes: &[u32]) -> Vec<Progress> {
 fn of_size(job: &Job, size_bytes: u32) -> Progress {
     /// Least time to compute: processors and their caches settle.
     const LEAST: Picos = Picos(20_000_000);
-    /// Time of a series on a slow link, and fewest messages there.
+    /// Time of a series on a slow link, and fewest messages there: those with a 95% interval.
     const SERIES: Picos = Picos(500_000_000_000);
-    const FEWEST: u64 = 3;
-    let (first, _) = round(job, size_bytes, Computing::Nobody, Picos::ZERO);
-    let mut rounds = [(SERIES.0 / first.0.max(1)).clamp(FEWEST, ROUNDS)];
-    job.share(&mut rounds);
-    let series = |computing, compute| {
-        let rounds = (0..rounds[0]).map(|_| round(job, size_bytes, computing, compute));
-        let (mut times, mut waits): (Vec<_>, Vec<_>) = rounds.unzip();
-        [&mut times, &mut waits].map(|all| Sorted::new(all).median().unwrap_or_default())
-    };
-    let [time, _] = series(Computing::Nobody, Picos::ZERO);
-    let mut compute = [time.0.saturating_mul(2).saturating_add(LEAST.0)];
-    job.share(&mut compute);
-    let compute = Picos(compute[0]);
-    let [_, wait] = series(Computing::Receiver, compute);
-    let [beside_sender, _] = series(Computing::Sender, compute);
-    let [time_s, wait_s, beside_sender_s, compute_s] =
-        [time, wait, beside_sender, compute].map(Picos::seconds);
-    Progress { size_bytes, time_s, wait_s, beside_sender_s, compute_s }
+    const FEWEST: u64 = 6;
+    let alone = |_| round(job, size_bytes, Computing::Nobody, Picos::ZERO).0;
+    let mut times: Vec<_> = (0..FEWEST).map(alone).collect();
+    let time = Sorted::new(&mut times).median().unwrap_or_default();
+    let rounds = (SERIES.0 / time.0.max(1)).clamp(FEWEST, ROUNDS);
+    let mut shared = [rounds, time.0.saturating_mul(2).saturating_add(LEAST.0)];
+    job.share(&mut shared);
+    let [rounds, compute] = shared;
+    let compute = Picos(compute);
+    // In turn, so that a machine that changes meanwhile changes all alike.
+    let mut series = [const { Vec::new() }; 3];
+    for _ in 0..rounds {
+        let kinds = [Computing::Nobody, Computing::Receiver, Computing::Sender];
+        for (computing, times) in kinds.into_iter().zip(&mut series) {
+            let (time, wait) = round(job, size_bytes, computing, compute);
+            times.push(if computing == Computing::Receiver { wait } else { time });
+        }
+    }
+    let [
+        [time_s, time_s_lo, time_s_hi],
+        [wait_s, wait_s_lo, wait_s_hi],
+        [beside_sender_s, beside_sender_s_lo, beside_sender_s_hi],
+    ] = series.map(|mut times| {
+        let interval = Sorted::new(&mut times).median_interval(Confidence::P95);
+        let ends = interval.map(|found| [found.median, found.low, found.high]);
+        ends.unwrap_or_default().map(Picos::seconds)
+    });
+    Progress {
+        size_bytes,
+        time_s,
+        time_s_lo,
+        time_s_hi,
+        wait_s,
+        wait_s_lo,
+        wait_s_hi,
+        beside_sender_s,
+        beside_sender_s_lo,
+        beside_sender_s_hi,
+        compute_s: compute.seconds(),
+    }
 }
 
 /// Messages of a series.
-const ROUNDS: u64 = 21;
+const ROUNDS: u64 = 501;
+
+/// Size up to which the eager limit is looked for, bytes.
+pub const LONGEST: u32 = 1 << 20;
 
 /// Longest message from rank 0 to rank 1 whose send completes before its receive is posted, in
-/// bytes: MPI's eager limit, besides its header. `None` if one of 1 MiB does. All ranks call this
-/// together.
+/// bytes: MPI's eager limit, besides its header. `None` if one of [`LONGEST`] does. All ranks
+/// call this together.
 #[must_use]
 pub fn eager_limit(job: &Job) -> Option<u32> {
-    const MOST: u32 = 1 << 20;
     let mut longest = 0;
     let mut shortest = 1;
     while is_eager(job, shortest) {
-        if shortest == MOST {
+        if shortest == LONGEST {
             return None;
         }
         longest = shortest;
@@ -213,7 +311,11 @@ fn round(job: &Job, size: u32, computing: Computing, compute: Picos) -> (Picos, 
             computes(Computing::Receiver);
             let waits = clock.now();
             job.waiting().poll(|| is_done(&mut pending));
-            (since(begin), since(waits))
+            let times = (since(begin), since(waits));
+            // A sender that still computes would answer the next request late.
+            let mut pending = Some(peer.immediate_receive_into(scope, &mut asked[..]));
+            job.waiting().poll(|| is_done(&mut pending));
+            times
         }),
         1 => request::scope(|scope| {
             let peer = job.peer(CONTROLLER);
@@ -222,6 +324,7 @@ fn round(job: &Job, size: u32, computing: Computing, compute: Picos) -> (Picos, 
             let mut pending = Some(peer.immediate_send(scope, &buffer[..]));
             computes(Computing::Sender);
             job.waiting().poll(|| is_done(&mut pending));
+            peer.send(&[0u8]);
             (Picos::ZERO, Picos::ZERO)
         }),
         _ => (Picos::ZERO, Picos::ZERO),
@@ -232,21 +335,62 @@ fn round(job: &Job, size: u32, computing: Computing, compute: Picos) -> (Picos, 
 mod tests {
     use super::*;
 
+    /// Messages that take 1 s; a receiver waits, or a message from a computing sender takes, as long as
+    /// these intervals say. A rank computes for 2 s.
+    fn row(size_bytes: u32, wait: [f64; 2], beside_sender: [f64; 2]) -> Progress {
+        Progress {
+            size_bytes,
+            time_s_lo: 0.9,
+            time_s_hi: 1.1,
+            wait_s_lo: wait[0],
+            wait_s_hi: wait[1],
+            beside_sender_s_lo: beside_sender[0],
+            beside_sender_s_hi: beside_sender[1],
+            compute_s: 2.0,
+            ..Progress::default()
+        }
+    }
+
+    const MOVES: [f64; 2] = [0.1, 0.4];
+    const WAITS: [f64; 2] = [0.6, 0.9];
+    const LEAVES: [f64; 2] = [1.0, 1.9];
+    const STAYS: [f64; 2] = [2.1, 2.6];
+
     #[test]
     fn rules_follow_the_longest_eager_message_and_all_longer_ones() {
-        let row = |size_bytes, wait_s, beside_sender_s| Progress {
-            size_bytes,
-            time_s: 1.0,
-            wait_s,
-            beside_sender_s,
-            compute_s: 2.0,
-        };
-        let rows = [row(8, 0.9, 1.0), row(4096, 0.1, 1.0), row(65_536, 0.9, 1.1)];
-        let overlap = Settings { receive: Receive::Overlap, ..Settings::default() };
-        assert_eq!(Progress::settings(&rows, 4096), overlap);
-        assert_eq!(Progress::settings(&rows, 65_536), Settings::default());
-        let stops = [rows[0], rows[1], row(65_536, 0.9, 2.5)];
-        assert_eq!(Progress::settings(&stops, 4096).rendezvous, Rendezvous::Handshake);
-        assert_eq!(Progress::settings(&stops, 65_536).rendezvous, Rendezvous::Instant);
+        let rows = [row(8, WAITS, STAYS), row(4096, MOVES, STAYS), row(65_536, WAITS, LEAVES)];
+        let rules = Rules::of(&rows, Some(4096));
+        assert_eq!(
+            (rules.receive, rules.rendezvous),
+            (Ok(Receive::Overlap), Ok(Rendezvous::Instant))
+        );
+        let options = "--receive overlap --rendezvous instant -S 4096";
+        assert_eq!((rules.known().join(" "), rules.unknown().len()), (options.to_owned(), 0));
+        let stops = [rows[0], rows[1], row(65_536, WAITS, STAYS), row(131_072, WAITS, [1.9, 2.1])];
+        assert_eq!(Rules::of(&stops, Some(4096)).rendezvous, Ok(Rendezvous::Handshake));
+        assert_eq!(Rules::of(&stops, Some(65_536)).receive, Ok(Receive::Hold));
+    }
+
+    #[test]
+    fn what_no_row_tells_is_no_rule() {
+        // The threshold of a receiver is between 0.45 and 0.55 s.
+        for wait in [[0.4, 0.5], [0.5, 0.6], [0.46, 0.54], [0.1, 0.9]] {
+            assert_eq!(row(8, wait, LEAVES).moves_beside_receiver(), None, "{wait:?}");
+        }
+        let unclear =
+            [row(8, [0.4, 0.6], LEAVES), row(64, WAITS, [1.9, 2.1]), row(128, WAITS, LEAVES)];
+        let rules = Rules::of(&unclear, Some(8));
+        assert_eq!(rules.settings(), Settings::default());
+        assert_eq!((rules.known(), rules.unknown().len()), (vec!["-S 8".to_owned()], 2));
+        let unknown = rules.unknown();
+        assert!(unknown.iter().all(|why| why.contains(": unclear whether")), "{unknown:?}");
+        let rules = Rules::of(&[], None);
+        assert_eq!((rules.known().len(), rules.limit()), (0, LONGEST));
+        let told = [
+            "--receive: no message up to S was measured",
+            "--rendezvous: no message above S was measured",
+            "-S: no send of up to 1 MiB waits for its receive",
+        ];
+        assert_eq!(rules.unknown(), told);
     }
 }

@@ -631,15 +631,24 @@ fn ranks_leave_init_together() {
     assert!((0..5).any(|_| apart() < 100_000_000));
 }
 
+/// What starts so many ranks.
+fn launcher(ranks: u32) -> String {
+    match is_open_mpi() {
+        true => format!("{} --oversubscribe -n {ranks}", common::mpirun()),
+        false => format!("{} -n {ranks}", common::mpirun()),
+    }
+}
+
 /// `loggap-mpi check --app` with `options`, two ranks and a program.
 fn check_app(options: &[&str], program: &[&str]) -> Command {
-    let launcher = match is_open_mpi() {
-        true => format!("{} --oversubscribe -n 2", common::mpirun()),
-        false => format!("{} -n 2", common::mpirun()),
-    };
+    check_app_on(2, options, program)
+}
+
+/// The same with so many ranks.
+fn check_app_on(ranks: u32, options: &[&str], program: &[&str]) -> Command {
     let mut command = Command::new(common::binary());
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.args(["check", "--app", "--launcher", &launcher]).args(options);
+    command.args(["check", "--app", "--launcher", &launcher(ranks)]).args(options);
     command.arg("--").args(program);
     common::piped(&mut command);
     command
@@ -663,10 +672,11 @@ fn a_program_is_predicted_from_its_trace_and_measured() {
     let half = number("profile_half");
     let [low, predicted, high] = ["predicted_s_lo", "predicted_s", "predicted_s_hi"].map(number);
     assert!(half > 0.0 && high / predicted - 1.0 >= half * 0.999 && low < predicted, "{found}");
-    // Computing is of the trace; a busy machine prolongs both.
-    let computed = found["by_rank"][0]["compute_s"].as_f64().unwrap();
-    let predicted = found["by_rank"][0]["predicted_compute_s"].as_f64().unwrap();
-    assert!((predicted / computed - 1.0).abs() < 0.01, "{found}");
+    // Computing is of the trace, without what recording it took: 1,600 calls of 50 ns or more.
+    let of_first = |name: &str| found["by_rank"][0][name].as_f64().unwrap();
+    let (computed, predicted) = (of_first("compute_s"), of_first("predicted_compute_s"));
+    assert!((predicted - computed).abs() < 2e-6, "{found}");
+    assert!(of_first("tracer_s") > 20e-6, "{found}");
     assert!(number("predicted_s") > predicted && number("free_network_s") <= number("predicted_s"));
     assert!(number("free_network_s") >= predicted * 0.99, "{found}");
     assert_eq!(
@@ -715,6 +725,27 @@ fn a_program_that_cannot_be_checked_is_refused_with_what_it_said() {
 }
 
 #[test]
+fn more_ranks_than_processors_are_refused_before_anything_is_measured() {
+    let processors = Command::new("getconf").arg("_NPROCESSORS_ONLN").ended().stdout;
+    let ranks = processors.trim().parse::<u32>().unwrap() + 1;
+    if ranks > 16 {
+        return skipped("more ranks than processors", "there are too many processors");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let keep = ["--keep", folder.path().to_str().unwrap()];
+    let crowded = launcher(ranks);
+    let traced_so = [&keep[..], &["--trace-launcher", &crowded]].concat();
+    for mut command in
+        [check_app_on(ranks, &keep, &["true"]), check_app_on(2, &traced_so, &["true"])]
+    {
+        let ended = run(&mut command);
+        assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+        assert!(ended.stderr.contains("more ranks than processors"), "{}", ended.stderr);
+        assert!(!folder.path().join("profile.json").exists());
+    }
+}
+
+#[test]
 fn progress_shows_whether_messages_move_beside_computing() {
     let mut command = ranks(2);
     let found = common::document(command.args(["progress", "-s", "1K,1M", "-J"]));
@@ -723,9 +754,16 @@ fn progress_shows_whether_messages_move_beside_computing() {
     assert_eq!(sizes, [1_024, 1_048_576]);
     for row in rows {
         let of = |name: &str| row[name].as_f64().unwrap();
-        assert!(of("time_s") > 0.0 && of("compute_s") > 2.0 * of("time_s"), "{row}");
+        assert!(of("time_s") > 0.0 && of("compute_s") > of("time_s"), "{row}");
         assert!(of("wait_s") > 0.0 && of("beside_sender_s") > 0.0, "{row}");
+        for time in ["time_s", "wait_s", "beside_sender_s"] {
+            let [low, high] = ["_lo", "_hi"].map(|end| of(&format!("{time}{end}")));
+            assert!(low <= of(time) && of(time) <= high, "{row}");
+        }
     }
+    // An eager message leaves before its sender computes.
+    let of_first = |name: &str| rows[0][name].as_f64().unwrap();
+    assert!(of_first("beside_sender_s") < 0.8 * of_first("compute_s"), "{found}");
     // The limits are those of the libraries' shared memory: 4 KiB and more, less a header.
     let limit = found["eager_limit_bytes"].as_u64().unwrap();
     assert!((1_024..=65_536).contains(&limit), "{found}");

@@ -172,7 +172,23 @@ pub struct Description {
     pub combine_per_byte_s: f64,
 }
 
+/// Time of the tracer in recording a call, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Overhead {
+    /// Between the record before and this one.
+    pub between: f64,
+    /// Inside of this record.
+    pub inside: f64,
+}
+
 impl Description {
+    /// Overhead of recording a call, as measured when the run began.
+    #[must_use]
+    pub fn overhead(&self) -> Overhead {
+        let inside = self.clock_reads_s * 1e9 / 2.0;
+        Overhead { between: self.cost_per_call_s * 1e9 + inside, inside }
+    }
+
     /// Reads `trace.json`.
     ///
     /// # Errors

@@ -345,6 +345,16 @@ mod tests {
     }
 
     #[test]
+    fn the_help_of_check_begins_with_both_things_that_it_compares() {
+        let mut command = HELP.of(Cli::command());
+        let check = command.find_subcommand_mut("check").unwrap();
+        for help in [check.render_help(), check.render_long_help()] {
+            let begin: String = help.to_string().lines().take(2).collect();
+            assert!(begin.contains("--app") && begin.contains("collective"), "{help}");
+        }
+    }
+
+    #[test]
     fn every_option_is_explained() {
         for command in Cli::command().get_subcommands() {
             for argument in command.get_arguments().filter(|a| a.get_id() != "help") {

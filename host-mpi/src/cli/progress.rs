@@ -9,7 +9,7 @@ use loggap::terminal::{CliError, Console, Exit};
 use serde::{Deserialize, Serialize};
 
 use super::{Session, create};
-use crate::progress::{self, Progress};
+use crate::progress::{self, Progress, Rules};
 
 /// Does MPI move a message while a rank computes? Rank 0 asks rank 1 for messages; then one of them
 /// computes twice as long as a message takes before it waits.
@@ -17,6 +17,7 @@ use crate::progress::{self, Progress};
 /// The longest message whose send does not wait for its receive is the eager limit, S.
 /// A message that has arrived meanwhile is simulated by `--receive overlap`, otherwise by `hold`. A
 /// long one that does not leave while the sender computes is simulated by `--rendezvous handshake`.
+/// Where an interval contains the limit of a verdict, that is unclear: repeat it on a quiet machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,7 +39,7 @@ pub(super) struct Args {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Document {
     pub(super) rows: Vec<Progress>,
-    /// Longest message whose send does not wait for its receive; null from 1 MiB on.
+    /// Longest message whose send does not wait for its receive; null if none of up to 1 MiB waits.
     pub(super) eager_limit_bytes: Option<u32>,
 }
 
@@ -79,26 +80,70 @@ pub(super) fn run(
 fn print(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     writeln!(
         out,
-        "#size [B]  time [us]  wait after computing [us]  beside a computing sender [us]  moves"
+        "# medians [95% intervals] in us: a message moves beside a computing receiver that waits for \
+         less than half of its time,\n# and beside a computing sender if it takes less than computing"
     )?;
+    writeln!(
+        out,
+        "#size[B] {:>30} {:>11} {:>30}         {:>30}",
+        "time", "computing", "receiver waits", "beside a computing sender"
+    )?;
+    let interval = |times: [f64; 3]| {
+        let [time, low, high] = times.map(|time| number::micros(Some(time)));
+        format!("{time} [{low}, {high}]")
+    };
+    let verdict = |moves| match moves {
+        Some(true) => "moves",
+        Some(false) => "waits",
+        None => "unclear",
+    };
     for row in &document.rows {
-        let moves = match (row.moves_beside_receiver(), row.moves_beside_sender()) {
-            (true, true) => "always",
-            (true, false) => "beside the receiver",
-            (false, true) => "beside the sender",
-            (false, false) => "only inside of MPI",
+        let time = interval([row.time_s, row.time_s_lo, row.time_s_hi]);
+        let wait = interval([row.wait_s, row.wait_s_lo, row.wait_s_hi]);
+        let sender =
+            interval([row.beside_sender_s, row.beside_sender_s_lo, row.beside_sender_s_hi]);
+        writeln!(
+            out,
+            "{:>8} {time:>30} {:>11} {wait:>30} {:<7} {sender:>30} {}",
+            row.size_bytes,
+            number::micros(Some(row.compute_s)),
+            verdict(row.moves_beside_receiver()),
+            verdict(row.moves_beside_sender())
+        )?;
+    }
+    if let Some(limit) = document.eager_limit_bytes {
+        writeln!(out, "# sends of up to {limit} B do not wait for their receive (S)")?;
+    }
+    let rules = Rules::of(&document.rows, document.eager_limit_bytes);
+    let known = rules.known();
+    if !known.is_empty() {
+        writeln!(out, "# to simulate: {}", known.join(" "))?;
+    }
+    rules.unknown().iter().try_for_each(|option| writeln!(out, "# not known: {option}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_stand_beside_their_intervals_and_options_only_where_they_are_known() {
+        let row = Progress {
+            size_bytes: 1024,
+            time_s_lo: 1e-6,
+            time_s_hi: 1.2e-6,
+            wait_s_lo: 0.4e-6,
+            wait_s_hi: 0.7e-6,
+            beside_sender_s_hi: 2e-6,
+            compute_s: 22e-6,
+            ..Progress::default()
         };
-        let [time, wait, sender] =
-            [row.time_s, row.wait_s, row.beside_sender_s].map(|time| number::micros(Some(time)));
-        writeln!(out, "{:>9} {time:>10} {wait:>26} {sender:>31}  {moves}", row.size_bytes)?;
+        let mut text = Vec::new();
+        print(&mut text, &Document { rows: vec![row], eager_limit_bytes: None }).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains(" [0.400, 0.700] unclear"), "{text}");
+        assert!(text.contains(" [0.000, 2.000] moves"), "{text}");
+        assert!(!text.contains("to simulate") && !text.contains("18446744073709551615"), "{text}");
+        assert_eq!(text.matches("# not known: -").count(), 3, "{text}");
     }
-    let limit = document.eager_limit_bytes;
-    match limit {
-        Some(limit) => {
-            writeln!(out, "# sends of up to {limit} B do not wait for their receive (S)")?;
-        }
-        None => writeln!(out, "# sends of up to 1 MiB and more do not wait for their receive (S)")?,
-    }
-    let settings = Progress::settings(&document.rows, limit.map_or(u64::MAX, u64::from));
-    writeln!(out, "# to simulate: {}", progress::options(settings, limit))
 }

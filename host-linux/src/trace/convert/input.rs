@@ -8,7 +8,7 @@ use super::Strictness;
 use crate::trace::liballprof::RankText;
 use crate::trace::matching::ends;
 use crate::trace::rank::Communicator;
-use crate::trace::{Record, Trace, TraceError, Unfinished};
+use crate::trace::{Overhead, Record, Trace, TraceError, Unfinished};
 
 /// Why an input was refused.
 #[derive(Debug, thiserror::Error)]
@@ -189,16 +189,11 @@ impl Input {
         }
     }
 
-    /// Time outside of a call's record that recording it costs, and the part of a record that is
-    /// not the call's own, in nanoseconds.
-    pub(super) fn overhead(&self) -> (f64, f64) {
+    /// Overhead of recording a call.
+    pub(super) fn overhead(&self) -> Overhead {
         match self {
-            Self::Trace(trace) => {
-                let description = trace.description();
-                let read = description.clock_reads_s * 1e9 / 2.0;
-                (description.cost_per_call_s * 1e9 + read, read)
-            }
-            Self::Liballprof(_) => (0.0, 0.0),
+            Self::Trace(trace) => trace.description().overhead(),
+            Self::Liballprof(_) => Overhead::default(),
         }
     }
 }

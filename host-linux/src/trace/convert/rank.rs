@@ -13,7 +13,7 @@ use super::{
 };
 use crate::collective::{Dependency, write_op};
 use crate::trace::rank::Communicator;
-use crate::trace::{Record, TraceError, Unfinished, What};
+use crate::trace::{Overhead, Record, TraceError, Unfinished, What};
 
 /// A thread: what its next operation waits for, and how long it computed since.
 #[derive(Clone, Debug, Default)]
@@ -76,8 +76,7 @@ pub(super) struct RankConverter<'c, 't, S> {
     results: Vec<Dependency>,
     /// Nanoseconds of the schedule for one of the trace.
     scale: f64,
-    /// Time of the tracer between two calls, and inside a record, in nanoseconds.
-    overhead: (f64, f64),
+    overhead: Overhead,
     /// Return of `MPI_Init`, or the first record.
     start: Option<u64>,
     end: u64,
@@ -112,7 +111,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
         let options = &conversion.options;
         let speeds = &options.cpu_speed;
         let speed = speeds.get(rank as usize).or(speeds.last()).copied().unwrap_or(1.0);
-        let (between, inside) = conversion.input.overhead();
+        let measured = conversion.input.overhead();
         Self {
             conversion,
             rank,
@@ -128,7 +127,10 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             probed: Vec::new(),
             results: Vec::new(),
             scale: 1.0 / speed,
-            overhead: (options.overhead.unwrap_or(between), inside),
+            overhead: Overhead {
+                between: options.overhead.unwrap_or(measured.between),
+                ..measured
+            },
             start: None,
             end: 0,
             computed: 0,
@@ -168,7 +170,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
                 self.completions(record)?;
                 return Ok(());
             }
-            _ => chain.compute += (gap - self.overhead.0).max(0.0),
+            _ => chain.compute += (gap - self.overhead.between).max(0.0),
         }
         let class = self.class(record)?;
         let time = if record.call == "Finalize" { 0 } else { record.time() };
@@ -264,7 +266,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
 
     /// A call that moves nothing, or nothing that a schedule can hold: its time is computed.
     fn local(&mut self, record: &Record<'_>) -> Class {
-        let inside = (precise(record.time()) - self.overhead.1).max(0.0);
+        let inside = (precise(record.time()) - self.overhead.inside).max(0.0);
         if let Some(chain) = self.chains.get_mut(record.thread as usize) {
             chain.compute += inside;
         }

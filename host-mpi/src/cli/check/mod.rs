@@ -37,11 +37,13 @@ use crate::job::CONTROLLER;
 use crate::library;
 use loggap::check::Asserted;
 
-/// Compare collective operations with the model's predictions: measure this
-/// system's profile and the operations in one job, simulate the library's
-/// algorithms with the profile, and name the likely cause where the two
-/// disagree by more than their intervals. --noise measures the noise of all
-/// ranks first, and predicts with it.
+/// Compare measurements with the model's predictions: of collective operations
+/// in this job, or with --app of an MPI program, from its trace.
+///
+/// Of operations: measures this system's profile and the operations in one job,
+/// simulates the library's algorithms with the profile, and names the likely
+/// cause where the two disagree by more than their intervals. --noise measures
+/// the noise of all ranks first, and predicts with it.
 ///
 /// Times are from a common start to the last exit, without those of the start
 /// and of reading the clock. A prediction simulates the algorithm's messages,
@@ -53,12 +55,12 @@ use loggap::check::Asserted;
 #[command(after_help = "\
 Examples:
   mpirun -n 2 --bind-to core loggap-mpi check
+  loggap-mpi check --app --launcher 'mpirun -n 2' -- lmp -in in.lj
   mpirun -n 8 loggap-mpi check --op bcast,gather,alltoall -s 8,1K,64K -o profile.json
   mpirun -n 8 loggap-mpi check --op bcast --processes 2:8:x2 --plot curve.svg
   mpirun -n 4 loggap-mpi check --algorithms library --assert 25%
   mpirun -n 2 --bind-to core loggap-mpi check --noise 5s
-  mpirun -n 4 loggap-mpi check --demonstrate
-  loggap-mpi check --app --launcher 'mpirun -n 2' -- lmp -in in.lj")]
+  mpirun -n 4 loggap-mpi check --demonstrate")]
 pub(super) struct Args {
     /// Operations: bcast, reduce, allreduce, barrier, gather, scatter,
     /// allgather, alltoall.

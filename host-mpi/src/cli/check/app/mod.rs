@@ -12,7 +12,6 @@ use loggap::profile::{ProfileDocument, ProfileDraws};
 use loggap::simulation::ParameterSets;
 use loggap::terminal::{CliError, Console, Exit, Interrupt};
 use loggap::trace::Trace;
-use loggap_core::sim::Settings;
 use loggap_core::units::Bytes;
 
 use self::report::{Document, median, print, relative};
@@ -21,7 +20,7 @@ use crate::application::{Prediction, Run, uncertainty};
 use crate::cli::coll::{attend, listen};
 use crate::cli::progress;
 use crate::job::launched_as;
-use crate::progress::Progress;
+use crate::progress::{Rules, names};
 
 /// Largest difference of a traced run from the median of runs that are not traced.
 const LIKE: f64 = 0.03;
@@ -135,30 +134,50 @@ impl Jobs<'_> {
         serde_json::from_slice(&text).map_err(CliError::failed)
     }
 
-    /// Runs the program with the preloaded library, and reads what that wrote.
-    fn traced(
+    /// Refuses a launcher that starts more ranks on a host than that has processors, by the trace of
+    /// the least that they can do.
+    fn refuse_crowded(&self, launcher: &str, folder: &Path) -> Result<(), CliError> {
+        let own = env::current_exe().map_err(CliError::failed)?;
+        let least = ["simulate", "--pattern", "dissemination", "--ranks", "2", "-s", "1"];
+        let least = least.map(OsStr::new);
+        let command: Vec<_> = [own.as_os_str()].into_iter().chain(least).collect();
+        let trace =
+            self.traced(launcher, &folder.join("ends"), &["--ends-only".as_ref()], &command)?;
+        trace.crowded_host().map_or(Ok(()), |host| {
+            Err(CliError::refused(format_args!(
+                "host '{host}' has more ranks than processors: what these compute includes waiting \
+                 for processors, and predicts nothing"
+            )))
+        })
+    }
+
+    /// A run of the program with the preloaded library.
+    fn program(
         &self,
         launcher: &str,
         directory: &Path,
         options: &[&OsStr],
     ) -> Result<Run, CliError> {
-        let mut words = vec![OsStr::new("trace"), "-o".as_ref(), directory.as_os_str()];
-        words.extend(options);
-        words.push("--".as_ref());
-        words.extend(self.args.command.iter().map(OsString::as_os_str));
-        self.run(launcher, &words)?;
+        let command: Vec<_> = self.args.command.iter().map(OsString::as_os_str).collect();
+        let trace = self.traced(launcher, directory, options, &command)?;
+        let run = Run::measured(&trace).map_err(CliError::failed)?;
+        run.ok_or_else(|| CliError::failed("the program ended without MPI_Finalize"))
+    }
+
+    /// Runs `command` with the preloaded library, and reads what that wrote.
+    fn traced(
+        &self,
+        launcher: &str,
+        directory: &Path,
+        options: &[&OsStr],
+        command: &[&OsStr],
+    ) -> Result<Trace, CliError> {
+        let words = [OsStr::new("trace"), "-o".as_ref(), directory.as_os_str()];
+        self.run(launcher, &[&words, options, &["--".as_ref()], command].concat())?;
         if !directory.join("trace.json").exists() {
             return Err(CliError::failed("the program ended without MPI_Init: nothing was traced"));
         }
-        let trace = Trace::open(directory).map_err(CliError::failed)?;
-        if let Some(host) = trace.crowded_host() {
-            return Err(CliError::refused(format_args!(
-                "host '{host}' has more ranks than processors: what these compute includes waiting \
-                 for processors, and predicts nothing"
-            )));
-        }
-        let run = Run::measured(&trace).map_err(CliError::failed)?;
-        run.ok_or_else(|| CliError::failed("the program ended without MPI_Finalize"))
+        Trace::open(directory).map_err(CliError::failed)
     }
 }
 
@@ -178,9 +197,7 @@ struct Runs {
     /// Trace of the last of them.
     last: PathBuf,
     warnings: Vec<String>,
-    settings: Settings,
-    /// S by experiment, bytes; `None` if no send waits for its receive.
-    eager_limit: Option<u32>,
+    rules: Rules,
 }
 
 pub(in crate::cli) fn run(
@@ -207,36 +224,31 @@ pub(in crate::cli) fn run(
     })?;
     let folder = &fs::canonicalize(folder).map_err(CliError::failed)?;
     let jobs = Jobs { args: app, interrupt };
-    let measured = args.output.clone().unwrap_or_else(|| folder.join("profile.json"));
-    let profile = app.profile.clone().unwrap_or_else(|| measured.clone());
-    if app.profile.is_none() {
-        step(console, format_args!("profile"));
-        let mut words = vec![OsStr::new("measure"), "-o".as_ref(), measured.as_os_str()];
-        words.extend(app.measure.split_whitespace().map(OsStr::new));
-        jobs.run(&app.launcher, &words)?;
-    }
-    let document = ProfileDocument::read(&profile).map_err(CliError::usage)?;
+    let document = profile(&jobs, args.output.as_deref(), folder, console)?;
     step(console, format_args!("progress beside computing, and the eager limit"));
     let found = jobs.progress(folder)?;
     // What a profile takes for a change of protocol may be noise.
-    let eager_limit = found.eager_limit_bytes.map_or(u64::MAX, u64::from);
-    let settings = Progress::settings(&found.rows, eager_limit);
+    let rules = Rules::of(&found.rows, found.eager_limit_bytes);
+    let (settings, eager_limit) = (rules.settings(), Bytes(rules.limit().into()));
     let ranges = document.ranges.iter().map(|record| &record.range);
-    let sets = ParameterSets::of_ranges(ranges, Bytes(eager_limit), settings.rendezvous)
+    let sets = ParameterSets::of_ranges(ranges, eager_limit, settings.rendezvous)
         .map_err(CliError::failed)?;
-    let mut runs = take(&jobs, folder, &Basis { sets, settings }, console)?;
-    runs.eager_limit = found.eager_limit_bytes;
+    let mut runs = take(&jobs, folder, &Basis { sets, rules }, console)?;
+    let [receive, rendezvous] = names(settings);
+    runs.warnings.extend(rules.unknown().iter().map(|why| {
+        let limit = rules.limit();
+        format!("{why}; simulated with --receive {receive} --rendezvous {rendezvous} -S {limit}")
+    }));
     step(console, format_args!("what the intervals of the profile do"));
     let half = ProfileDraws::new(&document).map_err(|error| error.to_string()).and_then(|draws| {
         let stop = interrupt.flag();
-        let half = uncertainty(&runs.last, &draws, Bytes(eager_limit), settings, stop);
+        let half = uncertainty(&runs.last, &draws, eager_limit, settings, stop);
         half.map_err(|error| error.to_string())
     });
     match half {
         Ok(half) => runs.uncertainty = half,
         Err(error) => runs.warnings.push(format!(
-            "the interval of the prediction is that of the runs alone: {}: {error}",
-            profile.display()
+            "the interval of the prediction is that of the runs, without the profile's: {error}"
         )),
     }
     let document = Document::new(app, &runs);
@@ -251,6 +263,32 @@ pub(in crate::cli) fn run(
     })
 }
 
+/// The profile: the one that is given, or one measured now, kept as `output`. Refuses what cannot be
+/// predicted before that takes its time.
+fn profile(
+    jobs: &Jobs<'_>,
+    output: Option<&Path>,
+    folder: &Path,
+    console: &mut Console,
+) -> Result<ProfileDocument, CliError> {
+    let AppArgs { launcher, trace_launcher, measure, profile, .. } = jobs.args;
+    let read = |path: &Path| ProfileDocument::read(path).map_err(CliError::usage);
+    let given = profile.as_deref().map(read).transpose()?;
+    step(console, format_args!("ranks and processors"));
+    for launcher in [launcher].into_iter().chain(trace_launcher) {
+        jobs.refuse_crowded(launcher, folder)?;
+    }
+    if let Some(given) = given {
+        return Ok(given);
+    }
+    step(console, format_args!("profile"));
+    let path = output.map_or_else(|| folder.join("profile.json"), Path::to_owned);
+    let mut words = vec![OsStr::new("measure"), "-o".as_ref(), path.as_os_str()];
+    words.extend(measure.split_whitespace().map(OsStr::new));
+    jobs.run(launcher, &words)?;
+    read(&path)
+}
+
 fn step(console: &mut Console, what: std::fmt::Arguments<'_>) {
     if console.is_watched() {
         console.note(what);
@@ -260,7 +298,7 @@ fn step(console: &mut Console, what: std::fmt::Arguments<'_>) {
 /// Costs and rules of the simulation.
 struct Basis {
     sets: ParameterSets,
-    settings: Settings,
+    rules: Rules,
 }
 
 /// Runs the program, with and without tracing in turn.
@@ -278,10 +316,10 @@ fn take(
         step(console, format_args!("run {} of {}", number + 1, 2 * wanted));
         if number % 2 == 0 {
             let ends = folder.join("ends");
-            plain.push(jobs.traced(here, &ends, &["--ends-only".as_ref()])?);
+            plain.push(jobs.program(here, &ends, &["--ends-only".as_ref()])?);
         } else {
             let directory = folder.join(format!("trace-{}", number / 2 + 1));
-            traced.push((jobs.traced(there, &directory, &[])?, directory));
+            traced.push((jobs.program(there, &directory, &[])?, directory));
         }
     }
     let usual = median(plain.iter().map(|run| run.time));
@@ -292,7 +330,7 @@ fn take(
         more += 1;
         step(console, format_args!("run {more} in place of one that was disturbed"));
         let directory = folder.join(format!("trace-{}", wanted + more));
-        traced.push((jobs.traced(there, &directory, &[])?, directory));
+        traced.push((jobs.program(there, &directory, &[])?, directory));
     }
     let mut warnings = Vec::new();
     let alike = traced.iter().filter(|(run, _)| is_like(run)).count();
@@ -306,11 +344,11 @@ fn take(
         ));
     }
     let predicted = traced.iter().map(|(_, directory)| {
-        Prediction::of(directory, &basis.sets, basis.settings).map_err(CliError::failed)
+        Prediction::of(directory, &basis.sets, basis.rules.settings()).map_err(CliError::failed)
     });
     let predicted = predicted.collect::<Result<_, _>>()?;
     let last = traced.last().map(|(_, directory)| directory.clone()).unwrap_or_default();
     let traced = traced.into_iter().map(|(run, _)| run).collect();
-    let (uncertainty, settings, eager_limit) = (0.0, basis.settings, None);
-    Ok(Runs { plain, traced, predicted, uncertainty, last, warnings, settings, eager_limit })
+    let (uncertainty, rules) = (0.0, basis.rules);
+    Ok(Runs { plain, traced, predicted, uncertainty, last, warnings, rules })
 }

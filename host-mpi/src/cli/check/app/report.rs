@@ -27,8 +27,10 @@ struct RankRecord {
     compute_s: f64,
     predicted_compute_s: f64,
     mpi_s: f64,
-    /// Part of `mpi_s` inside of collective operations.
+    /// Part of `mpi_s` inside of blocking collective operations, making communicators among them.
     collective_s: f64,
+    /// Time of the tracer, part of neither `compute_s` nor `mpi_s`.
+    tracer_s: f64,
     predicted_mpi_s: f64,
     predicted_collective_s: f64,
     /// Part of `predicted_mpi_s` in which the rank sends and receives; it waits in the rest.
@@ -67,7 +69,7 @@ pub(super) struct Document {
     /// Rules of the simulation, as 'loggap simulate' names them.
     receive: &'static str,
     rendezvous: &'static str,
-    /// Longest message whose send does not wait for its receive; `None` if none does.
+    /// Longest message whose send does not wait for its receive; `None` if none of up to 1 MiB waits.
     eager_limit_bytes: Option<u32>,
     /// Largest difference that agrees.
     bound: f64,
@@ -89,9 +91,11 @@ pub(super) struct Document {
 /// and the end of ranks; noise is how far runs differ.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Causes {
-    /// Traced runs less those that were not.
+    /// Traced runs less those that were not, and less `tracer`.
     tracing: f64,
-    /// Predicted less traced computation.
+    /// Time of the tracer in traced runs, which is taken out of computing on both sides.
+    tracer: f64,
+    /// Predicted less traced computation, both without that of the tracer.
     compute: f64,
     /// Predicted less traced time in calls of MPI that are not collective: messages and waiting.
     waiting: f64,
@@ -137,7 +141,7 @@ impl Document {
         let bound = half.max(BOUND);
         let Judgement { verdict, compute_only } =
             Judgement::of(difference, free_network_difference, half);
-        let [receive, rendezvous] = progress::names(runs.settings);
+        let [receive, rendezvous] = progress::names(runs.rules.settings());
         let by_rank = by_rank(runs);
         let is_here = app.trace_launcher.is_none();
         let most = |of: fn(&Prediction) -> f64| runs.predicted.iter().map(of).fold(0.0, f64::max);
@@ -164,7 +168,7 @@ impl Document {
             free_network_difference,
             receive,
             rendezvous,
-            eager_limit_bytes: runs.eager_limit,
+            eager_limit_bytes: runs.rules.eager_limit,
             bound,
             verdict,
             compute_only,
@@ -194,6 +198,7 @@ fn by_rank(runs: &Runs) -> Vec<RankRecord> {
             predicted_compute_s: simulated(|time| time.compute),
             mpi_s: measured(|time| time.mpi),
             collective_s: measured(|time| time.collective),
+            tracer_s: measured(|time| time.tracer),
             predicted_mpi_s: simulated(|time| time.mpi),
             predicted_collective_s: simulated(|time| time.collective),
             predicted_busy_s: simulated(|time| time.busy),
@@ -211,13 +216,15 @@ impl Causes {
         let all = measured.seconds();
         let of = |part: fn(&RankRecord) -> f64| last.map_or(0.0, part) / all;
         let collectives = of(|rank| rank.predicted_collective_s - rank.collective_s);
+        let tracer = of(|rank| rank.tracer_s);
         let computing = runs.traced.iter().filter_map(|run| {
             run.ranks.get(last.map_or(0, |last| last.rank)).map(|rank| rank.compute.seconds())
         });
         let least = computing.clone().fold(f64::INFINITY, f64::min);
         let most = computing.fold(0.0, f64::max);
         Self {
-            tracing: relative(traced, measured),
+            tracing: relative(traced, measured) - tracer,
+            tracer,
             compute: of(|rank| rank.predicted_compute_s - rank.compute_s),
             waiting: of(|rank| rank.predicted_mpi_s - rank.mpi_s) - collectives,
             collectives,
@@ -247,15 +254,16 @@ impl RankRecord {
 impl Causes {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let percent = number::signed_percent;
-        let Self { tracing, compute, waiting, collectives, noise } = *self;
+        let Self { tracing, tracer, compute, waiting, collectives, noise } = *self;
         writeln!(
             out,
-            "# difference: computing {}, messages and waiting {}, collectives {}, tracing {}; runs \
-             compute differently by {}",
+            "# difference: computing {}, messages and waiting {}, collectives {}, tracing {} beside its \
+             {} that is taken out; runs compute differently by {}",
             percent(compute),
             percent(waiting),
             percent(collectives),
             percent(tracing),
+            percent(tracer),
             number::plus_minus(noise)
         )
     }
@@ -294,7 +302,7 @@ pub(super) fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
         "# as messages move here: --receive {} --rendezvous {}",
         all.receive, all.rendezvous
     )?;
-    writeln!(out, " -S {}", all.eager_limit_bytes.map_or(u64::MAX, u64::from))?;
+    writeln!(out, " -S {}", all.eager_limit_bytes.unwrap_or(progress::LONGEST))?;
     let (free, difference) = (all.free_network_s, percent(all.free_network_difference));
     writeln!(
         out,
@@ -359,36 +367,35 @@ fn estimate(times: impl Iterator<Item = Picos>) -> Estimate<Picos> {
 mod tests {
     use super::*;
     use crate::application::Run;
-    use loggap_core::sim::Settings;
+    use crate::progress::Rules;
 
     /// The parts of a difference add up to it, with their signs.
     #[test]
     fn a_difference_is_split_into_its_parts() {
-        let run = |ends: [u64; 2], collective: u64| {
-            let [compute, time] = ends.map(Picos);
-            let mpi = time.since(compute);
-            let busy = Picos(0);
-            let ranks = vec![RankTime { compute, mpi, collective: Picos(collective), busy }];
+        let run = |times: [u64; 4]| {
+            let [compute, tracer, collective, time] = times.map(Picos);
+            let mpi = time.since(compute).since(tracer);
+            let ranks = vec![RankTime { compute, mpi, collective, tracer, busy: Picos::ZERO }];
             Run { time, ranks }
         };
-        let predicted = Prediction { run: run([600, 1_300], 500), ..Prediction::default() };
+        let predicted = Prediction { run: run([600, 0, 500, 1_300]), ..Prediction::default() };
         let runs = Runs {
-            plain: vec![run([0, 1_000], 0); 6],
-            traced: [640, 660, 650].map(|compute| run([compute, 1_050], 100)).into(),
+            plain: vec![run([0, 0, 0, 1_000]); 6],
+            traced: [640, 660, 650].map(|compute| run([compute, 30, 100, 1_050])).into(),
             predicted: vec![predicted; 6],
             uncertainty: 0.0,
             last: std::path::PathBuf::new(),
             warnings: Vec::new(),
-            settings: Settings::default(),
-            eager_limit: None,
+            rules: Rules::of(&[], None),
         };
         let found = Causes::new(&runs, &by_rank(&runs), Picos(1_050), Picos(1_000));
         let near =
             |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{found:?}");
-        near(found.tracing, 0.05);
+        near(found.tracing, 0.02);
+        near(found.tracer, 0.03);
         near(found.compute, -0.05);
         near(found.collectives, 0.4);
-        near(found.waiting, -0.1);
+        near(found.waiting, -0.07);
         near(found.noise, 0.01);
         let parts = found.tracing + found.compute + found.collectives + found.waiting;
         near(parts, relative(Picos(1_300), Picos(1_000)));
