@@ -5,7 +5,7 @@ mod report;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::{env, fs};
+use std::{env, fs, io};
 
 use loggap::check::Asserted;
 use loggap::profile::{ProfileDocument, ProfileDraws};
@@ -87,10 +87,10 @@ struct Jobs<'a> {
 }
 
 impl Jobs<'_> {
-    /// Runs a job of this program with `words`; its standard output is dropped.
+    /// Runs a job of this program with `words`; what it prints is shown if it fails.
     fn run(&self, launcher: &str, words: &[&OsStr]) -> Result<(), CliError> {
         /// Lines of a failed job that are repeated.
-        const LINES: usize = 20;
+        const LINES: usize = 30;
         let own = env::current_exe().map_err(CliError::failed)?;
         let mut launcher = launcher.split_whitespace();
         let Some(first) = launcher.next() else {
@@ -100,16 +100,17 @@ impl Jobs<'_> {
         };
         let mut command = Command::new(first);
         command.args(launcher).arg(own).args(words);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let (told, teller) = io::pipe().map_err(CliError::failed)?;
+        let both = teller.try_clone().map_err(CliError::failed)?;
+        command.stdin(Stdio::null()).stdout(both).stderr(teller);
         let mut child = command.spawn().map_err(|error| {
             CliError::usage(format_args!("--launcher: cannot start '{first}': {error}"))
         })?;
-        let told = child.stderr.take().map(listen);
+        // The pipe ends when the job has closed it, and this process.
+        drop(command);
+        let told = listen(told);
         let mut lines: Vec<String> = Vec::new();
         let status = attend(&mut child, self.interrupt, |wait| {
-            let Some(told) = &told else {
-                return Err(std::sync::mpsc::RecvTimeoutError::Disconnected);
-            };
             let line = told.recv_timeout(wait)?;
             if lines.len() == LINES {
                 lines.remove(0);

@@ -19,6 +19,8 @@ const BOUND: f64 = 0.05;
 /// Times by which the error of the free network has to exceed that of the prediction for the
 /// prediction to say anything about the network.
 const EVIDENCE: f64 = 3.0;
+/// Error of the free network from which on the network decides, however wrong the prediction is.
+const DECIDES: f64 = 0.5;
 
 /// Where the time of a rank went, medians over the traced runs, in seconds.
 #[derive(Debug, Serialize)]
@@ -123,7 +125,7 @@ impl Judgement {
             true => Verdict::Agree,
             false => Verdict::Differ,
         };
-        let evident = bound.max(EVIDENCE * difference.abs());
+        let evident = bound.max(EVIDENCE * difference.abs()).min(DECIDES);
         Self { verdict, compute_only: verdict != Verdict::CannotTell && free.abs() < evident }
     }
 }
@@ -425,6 +427,7 @@ mod tests {
             ((-0.15, -0.20, 0.01), (Differ, true)),
             ((-0.15, -0.85, 0.17), (Agree, false)),
             ((0.14, -0.88, 0.06), (Differ, false)),
+            ((-0.40, -1.00, 0.04), (Differ, false)),
             ((0.00, -0.90, 0.30), (CannotTell, false)),
         ] {
             let judged = Judgement::of(difference, free, half);
