@@ -304,9 +304,11 @@ impl Trace {
         let span = i128::from(end.at_ns) - i128::from(begin.at_ns);
         let moved = i128::from(end.offset_ns) - i128::from(begin.offset_ns);
         let since = i128::from(time) - i128::from(begin.at_ns);
-        let drift = if span > 0 { moved * since / span } else { 0 };
-        let global = i128::from(time) - i128::from(begin.offset_ns) - drift;
-        i64::try_from(global).unwrap_or(i64::MAX)
+        // Clocks that no machine has must not overflow.
+        let drift = if span > 0 { moved.saturating_mul(since) / span } else { 0 };
+        let global = (i128::from(time) - i128::from(begin.offset_ns)).saturating_sub(drift);
+        let limit = if global < 0 { i64::MIN } else { i64::MAX };
+        i64::try_from(global).unwrap_or(limit)
     }
 
     /// Records of all ranks in order of their ends in rank 0's time, each with its rank.

@@ -71,7 +71,9 @@ impl Record<'_> {
     #[must_use]
     pub fn calls(&self) -> u64 {
         match &self.what {
-            What::Tests(tests) => tests.counts.iter().map(|(_, count)| count).sum(),
+            What::Tests(tests) => {
+                tests.counts.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+            }
             _ => u64::from(!self.is_own()),
         }
     }

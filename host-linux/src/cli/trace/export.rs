@@ -263,7 +263,7 @@ impl Place<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let [enter, leave] = self.times();
         let Record { call, thread, .. } = self.record;
-        let span = seconds(leave - enter);
+        let span = seconds(leave.saturating_sub(enter));
         write!(out, "{} {span} rank {} thread {thread} {call}", seconds(enter), self.rank)?;
         for row in self.rows() {
             let mut text = String::new();
@@ -313,7 +313,7 @@ impl Place<'_> {
         #[allow(clippy::cast_precision_loss, reason = "below 104 days the nanosecond is kept")]
         let micros = |nanos: i64| nanos as f64 / 1e3;
         json!({
-            "name": self.record.call, "ph": "X", "ts": micros(enter), "dur": micros(leave - enter),
+            "name": self.record.call, "ph": "X", "ts": micros(enter), "dur": micros(leave.saturating_sub(enter)),
             "pid": self.rank, "tid": self.record.thread, "args": { "parts": self.parts() },
         })
     }
