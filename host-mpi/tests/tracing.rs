@@ -51,18 +51,25 @@ impl Program {
         command.env("OMPI_MCA_coll_tuned_bcast_algorithm", "pipeline");
         command.env("MPIR_CVAR_DEVICE_COLLECTIVES", "none");
         command.env("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "scatter_ring_allgather");
-        command.args(["trace", "-o"]).arg(self.directory()).arg("--").arg(&self.path);
-        run(command.args(arguments))
+        run(self.under(&mut command).args(arguments))
+    }
+
+    /// The command with the arguments that trace the program.
+    fn under<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command.args(["trace", "-o"]).arg(self.directory()).arg("--").arg(&self.path)
     }
 
     fn trace(&self) -> Trace {
         Trace::open(&self.directory()).unwrap()
     }
 
+    fn summary(&self) -> Summary {
+        summary_of(&self.directory())
+    }
+
     /// The trace of a run that succeeds, nothing of which is missing.
     fn whole_trace(&self, count: u32) -> (Trace, Summary) {
-        let ended = self.traced(count, &["none"]);
-        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let ended = self.traced(count, &["none"]).exited(0);
         assert!(ended.stderr.contains("% of the run"), "{}", ended.stderr);
         let trace = self.trace();
         let summary = Summary::of(&trace).unwrap();
@@ -71,6 +78,10 @@ impl Program {
         assert!(summary.by_rank.iter().all(|rank| rank.is_finished && rank.cut_bytes == 0));
         (trace, summary)
     }
+}
+
+fn summary_of(directory: &Path) -> Summary {
+    Summary::of(&Trace::open(directory).unwrap()).unwrap()
 }
 
 fn records<'t>(trace: &'t Trace, rank: usize, call: &str) -> Vec<Record<'t>> {
@@ -322,8 +333,7 @@ fn calls_of_every(printed: &str) -> BTreeMap<String, [u64; 2]> {
 #[test]
 fn every_call_is_recorded_by_name_and_counted() {
     let program = Program::compiled("every.c", &["-w"]).unwrap();
-    let ended = program.traced(4, &[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = program.traced(4, &[]).exited(0);
     let expected = calls_of_every(&ended.stdout);
     let trace = program.directory();
     let info = loggap().args(["trace", "info", "-J"]).arg(&trace).ends(0).json();
@@ -347,8 +357,7 @@ fn every_call_is_recorded_by_name_and_counted() {
     assert_eq!((tags.len(), distinct.len()), (12, 12), "{tags:?}");
     converted_and_refused(&trace, &expected, &[]);
 
-    let ended = program.traced(4, &["between"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = program.traced(4, &["between"]).exited(0);
     let mut expected = calls_of_every(&ended.stdout);
     let between: Vec<_> =
         BETWEEN.iter().flat_map(|name| [(*name).to_owned(), immediate(name)]).collect();
@@ -410,10 +419,8 @@ fn rules_that_the_library_read_are_in_the_trace() {
     let mut command = ranks(2);
     command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
     command.env("OMPI_MCA_coll_tuned_dynamic_rules_filename", &rules);
-    command.args(["trace", "-o"]).arg(program.directory()).arg("--").arg(&program.path);
-    let ended = run(command.args(["cg", "64", "5"]));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let summary = Summary::of(&program.trace()).unwrap();
+    let _traced = run(program.under(&mut command).args(["cg", "64", "5"])).exited(0);
+    let summary = program.summary();
     let used = summary.algorithms.iter().find(|one| one.operation == "allreduce").unwrap();
     assert_eq!((used.algorithm, &used.reason), (Some("ring"), &None));
 }
@@ -494,8 +501,7 @@ fn a_program_that_exits_or_is_killed_leaves_what_it_did() {
     let program = Program::compiled("ending.c", &[]).unwrap();
     for (how, least) in [("exit", 20_000), ("abort", 20_000), ("fork", 20_000), ("kill", 10_000)] {
         let _code_of_mpirun = program.traced(1, &[how]);
-        let trace = program.trace();
-        let summary = Summary::of(&trace).unwrap();
+        let summary = program.summary();
         let rank = &summary.by_rank[0];
         assert!(rank.messages >= least && rank.is_finished == (how == "fork"), "{how}: {rank:?}");
         assert_eq!(summary.unmatched, 0, "{how}");
@@ -556,8 +562,7 @@ fn programs_are_traced_behind_wrappers() {
     {
         let mut command = ranks(1);
         command.args(["trace", "--no-arguments", "-o"]).arg(program.directory()).arg("--");
-        let ended = run(command.args(wrapped));
-        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let ended = run(command.args(wrapped)).exited(0);
         assert!(!ended.stderr.contains("MPI_Init"), "{}", ended.stderr);
         let trace = program.trace();
         let rank = &Summary::of(&trace).unwrap().by_rank[0];
@@ -571,26 +576,24 @@ fn a_full_disk_ends_the_trace_and_not_the_program() {
     let program = Program::compiled("ending.c", &[]).unwrap();
     fs::create_dir(program.directory()).unwrap();
     let script = format!(
-        "mount -t tmpfs -o size=60k none '{0}' && exec {1} trace -o '{0}' -- '{2}' none; \
+        "mount -t tmpfs -o size=60k none '{0}' && {1} trace -o '{0}' -- '{2}' none; \
          status=$?; cp -r '{0}' '{0}.kept'; exit $status",
         program.directory().display(),
         common::binary(),
         program.path.display()
-    )
-    .replace("exec ", "");
+    );
     let mut command = Command::new("unshare");
     command.args(["-rm", "sh", "-c", &script]);
     if !Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|ended| ended.success()) {
         return skipped("a trace on a full disk", "unshare -rm is not allowed");
     }
-    let ended = run(command.stderr(std::process::Stdio::piped()));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = run(command.stderr(std::process::Stdio::piped())).exited(0);
     let said = "rank 0: the trace ends here: cannot write its file: No space left";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
     let last = ended.stderr.trim_end();
     assert!(last.ends_with("incomplete: 1 of 1 files of ranks end early or are missing"), "{last}");
     let kept = program.directory().with_extension("kept");
-    let summary = Summary::of(&Trace::open(&kept).unwrap()).unwrap();
+    let summary = summary_of(&kept);
     assert!(summary.messages > 5_000 && summary.by_rank[0].cut_bytes == 0, "{summary:?}");
 }
 
@@ -598,9 +601,7 @@ fn a_full_disk_ends_the_trace_and_not_the_program() {
 fn clocks_of_ranks_that_read_one_agree_within_the_bounds() {
     let program = Program::compiled("calls.c", &["-w"]).unwrap();
     let mut command = ranks(4);
-    command.env("LOGGAP_TRACE_CLOCKS", "rank").args(["trace", "-o"]).arg(program.directory());
-    let ended = run(command.arg("--").arg(&program.path));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let _traced = run(program.under(command.env("LOGGAP_TRACE_CLOCKS", "rank"))).exited(0);
     let trace = program.trace();
     let description = trace.description();
     let bases = &description.bases_ns;
@@ -618,8 +619,7 @@ fn clocks_of_ranks_that_read_one_agree_within_the_bounds() {
 fn ranks_leave_init_together() {
     let program = Program::compiled("ending.c", &[]).unwrap();
     let apart = || {
-        let ended = program.traced(2, &["none"]);
-        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let _traced = program.traced(2, &["none"]).exited(0);
         let trace = program.trace();
         let [one, other] = [0, 1].map(|rank: u32| {
             let init = only(&trace, rank as usize, "Init");
@@ -633,10 +633,8 @@ fn ranks_leave_init_together() {
 
 /// What starts so many ranks.
 fn launcher(ranks: u32) -> String {
-    match is_open_mpi() {
-        true => format!("{} --oversubscribe -n {ranks}", common::mpirun()),
-        false => format!("{} -n {ranks}", common::mpirun()),
-    }
+    let oversubscribe = if is_open_mpi() { "--oversubscribe " } else { "" };
+    format!("{} {oversubscribe}-n {ranks}", common::mpirun())
 }
 
 /// `loggap-mpi check --app` with `options`, two ranks and a program.
@@ -660,9 +658,7 @@ fn a_program_is_predicted_from_its_trace_and_measured() {
     let path = program.path.to_str().unwrap();
     let kept = program.directory();
     let options = ["-J", "--keep", kept.to_str().unwrap()];
-    let ended = run(&mut check_app(&options, &[path, "cg", "400", "200"]));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let found = common::document(&mut check_app(&options, &[path, "cg", "400", "200"]));
     let number = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found}"));
     let [low, measured, high] = ["measured_s_lo", "measured_s", "measured_s_hi"].map(number);
     assert!(0.0 < low && low <= measured && measured <= high, "{found}");
@@ -693,10 +689,10 @@ fn a_program_is_predicted_from_its_trace_and_measured() {
             assert!(0.0 < of(part) && of(part) < of(all), "{rank}");
         }
     }
-    let summary = Summary::of(&Trace::open(&kept.join("trace-1")).unwrap()).unwrap();
+    let summary = summary_of(&kept.join("trace-1"));
     assert_eq!((summary.messages, summary.calls_by_name["Allreduce"].calls), (400, 802));
     // Nothing between the ends is in runs that are not traced.
-    let ends = Summary::of(&Trace::open(&kept.join("ends")).unwrap()).unwrap();
+    let ends = summary_of(&kept.join("ends"));
     assert_eq!((ends.calls, ends.messages), (4, 0), "{ends:?}");
 }
 
@@ -829,8 +825,7 @@ fn traces_on_few_ranks_are_extrapolated_to_what_programs_do_on_more() {
             let directory = program.folder.path().join(format!("on{count}"));
             let mut traced = ranks(count);
             traced.args(["trace", "-o"]).arg(&directory).arg("--").arg(&program.path);
-            let ended = run(traced.args([name, x, y, "2"]));
-            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+            let _traced = run(traced.args([name, x, y, "2"])).exited(0);
             command.arg("--trace").arg(directory);
         }
         if traced == grids {

@@ -9,7 +9,7 @@ use serde_json::Value;
 const TRACED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/traced");
 
 fn document(arguments: &[&str]) -> Value {
-    serde_json::from_str(&loggap().args(arguments).ends(0).stdout).unwrap()
+    loggap().args(arguments).succeeds().json()
 }
 
 #[test]
@@ -202,8 +202,7 @@ fn texts_of_liballprof_are_found_by_that_of_rank_0() {
     fs::write(path(2), "MPI_Send:10:1:8:11:1:5:7,2,4:11\n").unwrap();
     let wrong = loggap().args(["goal", "from-trace", first]).ends(2).stderr;
     assert!(wrong.contains("pmpi-trace-rank-2.txt':1:17: id,size,extent"), "{wrong}");
-    let lenient = loggap().args(["goal", "from-trace", first, "--lenient", "-J"]).ends(0).stdout;
-    let report: Value = serde_json::from_str(&lenient).unwrap();
+    let report = document(&["goal", "from-trace", first, "--lenient", "-J"]);
     let refused = report["refused"].as_array().unwrap().iter().map(|line| &line["call"]);
     // The line, and what should have come behind it.
     assert_eq!(refused.collect::<Vec<_>>(), ["(cut)", "(unreadable)", "(message)"], "{report}");
@@ -212,7 +211,7 @@ fn texts_of_liballprof_are_found_by_that_of_rank_0() {
     // The line may be whole, and nobody takes its message.
     fs::write(path(2), "MPI_Send:10:1:8:11,1,1:3:9:7,2,4:11\nMPI_Finalize:20:-\n").unwrap();
     let alone = loggap().args(["goal", "from-trace", first, "-J"]).ends(1);
-    let report: Value = serde_json::from_str(&alone.stdout).unwrap();
+    let report = alone.json();
     assert_eq!(report["unmatched"].as_u64(), Some(3), "{report}");
     assert!(alone.stderr.contains("3 messages are not received, or not sent"), "{}", alone.stderr);
     loggap().args(["goal", "from-trace", first, "-J", "--lenient"]).ends(0);
@@ -380,7 +379,7 @@ fn what_makes_a_trace_a_bad_basis_is_told() {
     assert!(nowhere.contains("No such file") && !nowhere.contains("--lenient"), "{nowhere}");
     let lenient = loggap().args(["goal", "from-trace", &longer, "--lenient", "-J"]).ends(0);
     assert!(lenient.stderr.contains("the rank is left out"), "{}", lenient.stderr);
-    let report: Value = serde_json::from_str(&lenient.stdout).unwrap();
+    let report = lenient.json();
     assert_eq!((&report["messages"], &report["unmatched"]), (&0.into(), &0.into()), "{report}");
     let refused = report["refused"].as_array().unwrap();
     let left_out = refused.iter().find(|line| line["call"] == "(message)").unwrap();

@@ -57,8 +57,7 @@ fn messages_with_one_end_exit_with_3() {
     let block = BlockHeader::of(0, 0, &parts).emit();
     let file = [&header.emit()[..], &block, &parts].concat();
     fs::write(folder.path().join("0.trace"), file).unwrap();
-    let ended = loggap().args(["trace", "check", "-J"]).arg(folder.path()).ends(3);
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let report = loggap().args(["trace", "check", "-J"]).arg(folder.path()).ends(3).json();
     // What rank 1 sent; a posted receive that took nothing has no sender.
     assert_eq!(report["incomplete"].as_array().unwrap().len(), 0, "{report}");
     assert!(report["unmatched"].as_u64().unwrap() >= 3, "{report}");

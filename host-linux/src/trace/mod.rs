@@ -29,13 +29,15 @@ mod summary;
 mod used;
 
 use std::collections::{BTreeMap, BinaryHeap};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use loggap_core::trace::{FileHeader, ParseError};
+use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 
+use crate::sys::file_map;
 pub use matching::{Key, Pair, Unfinished, Unmatched, pairs};
 pub use rank::{Communicator, RankTrace, Records};
 pub use record::{Counts, Record, Tests, What};
@@ -116,6 +118,15 @@ fn is_of_rank(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "trace")
 }
 
+/// The file at `path`, mapped into memory.
+fn mapped(path: &Path) -> Result<Mmap, TraceError> {
+    let map = File::open(path).and_then(|file| {
+        let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        file_map::map(&file, length)
+    });
+    map.map_err(|source| TraceError::Read { path: path.to_owned(), source })
+}
+
 /// File that describes a trace.
 const DESCRIPTION: &str = "trace.json";
 
@@ -131,7 +142,7 @@ pub struct Offset {
 }
 
 /// Contents of `trace.json`.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Description {
     /// Version of this document.
     pub schema_version: u32,
@@ -320,9 +331,11 @@ impl Trace {
         let span = i128::from(end.at_ns) - i128::from(begin.at_ns);
         let moved = i128::from(end.offset_ns) - i128::from(begin.offset_ns);
         let since = i128::from(time) - i128::from(begin.at_ns);
-        let drift = if span > 0 { moved * since / span } else { 0 };
-        let global = i128::from(time) - i128::from(begin.offset_ns) - drift;
-        i64::try_from(global).unwrap_or(i64::MAX)
+        // Clocks that no machine has must not overflow.
+        let drift = if span > 0 { moved.saturating_mul(since) / span } else { 0 };
+        let global = (i128::from(time) - i128::from(begin.offset_ns)).saturating_sub(drift);
+        let limit = if global < 0 { i64::MIN } else { i64::MAX };
+        i64::try_from(global).unwrap_or(limit)
     }
 
     /// Records of all ranks in order of their ends in rank 0's time, each with its rank.

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::fmt;
-use std::fs::File;
 use std::iter;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -14,9 +13,8 @@ use loggap_core::trace::{
     BlockHeader, DEFINITIONS, Decoder, Direction, FileHeader, ParseError, ParseErrorKind, Part,
 };
 
-use super::TraceError;
 use super::record::{Counts, Record, Tests, What};
-use crate::sys::file_map;
+use super::{TraceError, mapped};
 
 /// A communicator, as a rank knows it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -124,13 +122,7 @@ pub struct RankTrace {
 
 impl fmt::Debug for RankTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, header, blocks, .. } = self;
-        let blocks = blocks.len();
-        f.debug_struct("RankTrace")
-            .field("path", path)
-            .field("header", header)
-            .field("blocks", &blocks)
-            .finish()
+        f.debug_struct("RankTrace").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
@@ -141,18 +133,8 @@ impl RankTrace {
     ///
     /// [`TraceError`].
     pub fn open(path: PathBuf) -> Result<Self, TraceError> {
-        let map = || {
-            let file = File::open(&path)?;
-            let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-            // An empty file cannot be mapped.
-            let map = if length == 0 { None } else { Some(file_map::map(&file, length)?) };
-            Ok(map)
-        };
-        match map() {
-            Ok(Some(map)) => Self::parse(path, map),
-            Ok(None) => Self::parse(path, Vec::new()),
-            Err(source) => Err(TraceError::Read { path, source }),
-        }
+        let map = mapped(&path)?;
+        Self::parse(path, map)
     }
 
     /// A rank without records.

@@ -1,7 +1,5 @@
 //! One record of a trace.
 
-use std::fmt;
-
 use loggap_core::trace::{Collective, Completed, Envelope, Message};
 
 /// A call of a rank, or a loop of unsuccessful tests. Times are nanoseconds after the rank's base,
@@ -71,7 +69,9 @@ impl Record<'_> {
     #[must_use]
     pub fn calls(&self) -> u64 {
         match &self.what {
-            What::Tests(tests) => tests.counts.iter().map(|(_, count)| count).sum(),
+            What::Tests(tests) => {
+                tests.counts.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+            }
             _ => u64::from(!self.is_own()),
         }
     }
@@ -100,7 +100,7 @@ pub struct Tests<'t> {
 }
 
 /// Bytes to or from each peer of a collective, by runs of equal ones.
-#[derive(Clone, Default, Eq, Hash, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Counts(pub(super) Vec<(u64, u64)>);
 
 impl Counts {
@@ -127,11 +127,5 @@ impl Counts {
     pub fn total(&self) -> u64 {
         let run = |&(peers, bytes): &(u64, u64)| peers.saturating_mul(bytes);
         self.0.iter().map(run).fold(0, u64::saturating_add)
-    }
-}
-
-impl fmt::Debug for Counts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }

@@ -101,7 +101,7 @@ impl Summary {
             let unfinished = ends(rank, |end| {
                 if end.direction == Direction::Send {
                     one.messages += 1;
-                    one.bytes_sent += end.bytes;
+                    one.bytes_sent = one.bytes_sent.saturating_add(end.bytes);
                 }
                 tally.add(&end);
             })?;
@@ -114,9 +114,10 @@ impl Summary {
         all.unmatched = differ.sum();
         all.unfinished = all.unfinished_list.len();
         let ranks = &all.by_rank;
-        all.calls = ranks.iter().map(|rank| rank.calls).sum();
-        all.messages = ranks.iter().map(|rank| rank.messages).sum();
-        all.bytes_sent = ranks.iter().map(|rank| rank.bytes_sent).sum();
+        let sum = |of: fn(&RankSummary) -> u64| ranks.iter().map(of).fold(0, u64::saturating_add);
+        all.calls = sum(|rank| rank.calls);
+        all.messages = sum(|rank| rank.messages);
+        all.bytes_sent = sum(|rank| rank.bytes_sent);
         all.mpi_s = ranks.iter().map(|rank| rank.mpi_s).sum();
         all.compute_s = ranks.iter().map(|rank| rank.compute_s).sum();
         let longest = ranks.iter().map(|rank| rank.compute_s).fold(0.0, f64::max);
@@ -138,29 +139,25 @@ impl Summary {
             cut_bytes: rank.cut(),
             ..RankSummary::default()
         };
-        let (mut first_thread, mut inside, mut flushed) = (None, 0, 0);
+        let (mut first_thread, mut inside, mut flushed) = (None, 0_u64, 0_u64);
         let (mut begin, mut end) = (None, 0);
         for record in rank.records() {
             let record = record?;
             let thread = *first_thread.get_or_insert(record.thread);
             one.threads = one.threads.max(record.thread + 1);
-            end = end.max(if record.call == "Finalize" { record.enter } else { record.leave });
-            one.is_finished |= record.call == "Finalize";
-            if matches!(record.call, "Init" | "Init_thread" | "Finalize") {
-                begin = begin.or((record.call != "Finalize").then_some(record.leave));
-                one.calls += record.calls();
-                self.add(&record);
-                calls.add(rank, &record);
-                continue;
-            }
+            let is_init = matches!(record.call, "Init" | "Init_thread");
+            let is_finalize = record.call == "Finalize";
+            begin = begin.or(is_init.then_some(record.leave));
+            end = end.max(if is_finalize { record.enter } else { record.leave });
+            one.is_finished |= is_finalize;
+            let time = if is_init || is_finalize { 0 } else { record.time() };
+            inside = inside.saturating_add(if record.thread == thread { time } else { 0 });
             if record.is_own() {
-                flushed += record.time();
-                inside += if record.thread == thread { record.time() } else { 0 };
+                flushed = flushed.saturating_add(time);
                 continue;
             }
-            one.calls += record.calls();
-            one.mpi_s += seconds(record.time());
-            inside += if record.thread == thread { record.time() } else { 0 };
+            one.calls = one.calls.saturating_add(record.calls());
+            one.mpi_s += seconds(time);
             self.add(&record);
             calls.add(rank, &record);
         }
@@ -187,7 +184,7 @@ impl Summary {
                 self.calls_by_name.insert(name.to_owned(), CallSummary::default());
             }
             if let Some(call) = self.calls_by_name.get_mut(name) {
-                call.calls += calls;
+                call.calls = call.calls.saturating_add(calls);
                 call.mpi_s += time;
                 call.bytes_sent = call.bytes_sent.saturating_add(sent);
             }

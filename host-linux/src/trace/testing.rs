@@ -79,14 +79,8 @@ pub(in crate::trace) const fn done(request: u64, outcome: Outcome) -> Part<'stat
 }
 
 pub(in crate::trace) const fn all(sent: u64, received: u64, request: Option<u64>) -> Part<'static> {
-    Part::Collective(Collective {
-        communicator: 0,
-        root: None,
-        sent,
-        received,
-        in_place: false,
-        request,
-    })
+    let (communicator, root, in_place) = (0, None, false);
+    Part::Collective(Collective { communicator, root, sent, received, in_place, request })
 }
 
 pub(in crate::trace) fn block(thread: u32, parts: &[Part<'_>]) -> Vec<u8> {
@@ -134,24 +128,7 @@ pub(in crate::trace) fn traced_with(
         }
         RankTrace::parse(PathBuf::from(format!("{rank}.trace")), bytes).unwrap()
     };
-    let description = Description {
-        schema_version: 1,
-        format: "loggap-trace".to_owned(),
-        run: "5".to_owned(),
-        ranks: count,
-        library: String::new(),
-        settings: std::collections::BTreeMap::new(),
-        rules: None,
-        command: None,
-        hosts: Vec::new(),
-        processors: Vec::new(),
-        bases_ns: Vec::new(),
-        clocks_begin: Vec::new(),
-        clocks_end: Vec::new(),
-        cost_per_call_s: 0.0,
-        clock_reads_s: 0.0,
-        combine_per_byte_s: 0.0,
-    };
+    let description = Description { ranks: count, ..Description::default() };
     let ranks = (0..).zip(ranks).map(rank).collect();
     Input::Trace(Box::new(Trace { description, ranks, missing: Vec::new() }))
 }

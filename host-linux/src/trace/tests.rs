@@ -3,42 +3,16 @@
 use std::fs;
 use std::path::PathBuf;
 
-use loggap_core::trace::{
-    BlockHeader, Completed, DEFINITIONS, Direction, Encoder, Envelope, FileHeader, MAX_PART,
-    Message, Mode, Outcome, Part,
-};
+use loggap_core::trace::{BlockHeader, DEFINITIONS, FileHeader, Outcome, Part};
 use serde_json::json;
 
+use super::testing::{block, defined, done, envelope, posted, sent};
 use super::*;
-
-fn block(thread: u32, parts: &[Part<'_>]) -> Vec<u8> {
-    let (mut encoder, mut bytes) = (Encoder::new(0), Vec::new());
-    for part in parts {
-        let mut one = [0; MAX_PART];
-        let length = encoder.put(part, &mut one).unwrap();
-        bytes.extend_from_slice(&one[..length]);
-    }
-    let mut block = BlockHeader::of(thread, 0, &bytes).emit().to_vec();
-    block.extend(bytes);
-    block
-}
-
-fn world(ranks: u32) -> Vec<u8> {
-    let members = Part::Members { remote: false, first: 0, stride: 1, count: ranks };
-    block(DEFINITIONS, &[Part::Define { number: 0, identity: 77 }, members])
-}
 
 fn file(rank: u32, ranks: u32, blocks: &[Vec<u8>]) -> Vec<u8> {
     let header = FileHeader { run: 5, rank, ranks }.emit().to_vec();
-    [&[header, world(ranks)], blocks].concat().concat()
-}
-
-const fn envelope(peer: i32, tag: i32, bytes: u64) -> Envelope {
-    Envelope { peer, tag, bytes, communicator: 0 }
-}
-
-const fn message(direction: Direction, envelope: Envelope, request: Option<u64>) -> Part<'static> {
-    Part::Message(Message { direction, mode: Mode::Standard, envelope, request })
+    let world = block(DEFINITIONS, &defined(0, 77, 0, 1, ranks));
+    [&[header, world], blocks].concat().concat()
 }
 
 fn parsed(bytes: Vec<u8>) -> RankTrace {
@@ -52,7 +26,7 @@ fn call(name: u32, enter: u64, leave: u64) -> Part<'static> {
 /// Two ranks: rank 0 sends 8 and 16 B with tag 3; rank 1 receives the first one from any source by
 /// its second request, and waits for the other one first.
 fn two_ranks() -> [Vec<u8>; 2] {
-    let send = |bytes| message(Direction::Send, envelope(1, 3, bytes), None);
+    let send = |bytes| sent(envelope(1, 3, bytes));
     let zero = [
         Part::Name("Send"),
         call(0, 100, 200),
@@ -62,11 +36,8 @@ fn two_ranks() -> [Vec<u8>; 2] {
         Part::Name("Finalize"),
         call(1, 900, 900),
     ];
-    let posted = |request| message(Direction::Receive, envelope(-1, 3, 64), Some(request));
-    let done = |request, bytes| {
-        let outcome = Outcome::Received(envelope(0, 3, bytes));
-        Part::Completed(Completed { request, outcome })
-    };
+    let posted = |request| posted(envelope(-1, 3, 64), request);
+    let done = |request, bytes| done(request, Outcome::Received(envelope(0, 3, bytes)));
     let one = [
         Part::Name("Irecv"),
         call(0, 10, 20),
@@ -142,10 +113,8 @@ fn a_summary_has_calls_bytes_and_times() {
 
 #[test]
 fn what_is_not_complete_and_what_has_one_end_is_found() {
-    let posted = message(Direction::Receive, envelope(1, 9, 64), Some(1));
-    let zero = [Part::Name("Irecv"), call(0, 10, 20), posted];
-    let lost = message(Direction::Send, envelope(0, 4, 1), None);
-    let one = [Part::Name("Ssend"), call(0, 10, 20), lost];
+    let zero = [Part::Name("Irecv"), call(0, 10, 20), posted(envelope(1, 9, 64), 1)];
+    let one = [Part::Name("Ssend"), call(0, 10, 20), sent(envelope(0, 4, 1))];
     let folder = written(&[file(0, 2, &[block(0, &zero)]), file(1, 2, &[block(0, &one)])]);
     let summary = Summary::of(&Trace::open(folder.path()).unwrap()).unwrap();
     assert_eq!((summary.unmatched, summary.unfinished), (1, 1));
@@ -248,12 +217,37 @@ fn clocks_are_interpolated_between_begin_and_end() {
     let path = folder.path().join("trace.json");
     let mut description: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-    let clock = |offset: i64| json!({ "at_ns": 1_000, "offset_ns": offset, "bound_ns": 1 });
-    description["clocks_end"] = json!([clock(0), clock(3_000)]);
-    fs::write(&path, description.to_string()).unwrap();
-    let trace = Trace::open(folder.path()).unwrap();
+    let mut opened = |key: &str, at: i64, offset: i64| {
+        let clock = |offset: i64| json!({ "at_ns": at, "offset_ns": offset, "bound_ns": 1 });
+        description[key] = json!([clock(0), clock(offset)]);
+        fs::write(&path, description.to_string()).unwrap();
+        Trace::open(folder.path()).unwrap()
+    };
+    let trace = opened("clocks_end", 1_000, 3_000);
     let times = [0, 500, 1_000].map(|nanos| trace.time(1, nanos));
     assert_eq!((times, trace.time(0, 500)), ([-1_000, -1_500, -2_000], 500));
+    // Clocks that no machine has.
+    for (offset, time) in [(i64::MAX, i64::MIN), (i64::MIN, i64::MAX)] {
+        assert_eq!(opened("clocks_end", 1, offset).time(1, u64::MAX), time);
+    }
+    opened("clocks_begin", i64::MIN, i64::MIN);
+    assert_eq!(opened("clocks_end", i64::MIN + 1, i64::MAX).time(1, u64::MAX), i64::MIN);
+}
+
+#[test]
+fn numbers_that_no_program_reaches_are_summed_to_the_most() {
+    let much = || sent(envelope(0, 3, u64::MAX));
+    let tests = Part::Tests { name: 1, count: u64::MAX };
+    let looped = Part::Loop { inside: 0, computing: 0 };
+    let parts = [
+        [Part::Name("Send"), Part::Name("Test")].as_slice(),
+        &[call(0, 0, u64::MAX), much(), call(0, 0, u64::MAX), much()],
+        &[call(1, 0, 5), looped, tests, tests],
+    ];
+    let rank = |rank| file(rank, 2, &[block(0, &parts.concat())]);
+    let folder = written(&[rank(0), rank(1)]);
+    let summary = Summary::of(&Trace::open(folder.path()).unwrap()).unwrap();
+    assert_eq!((summary.calls, summary.bytes_sent), (u64::MAX, u64::MAX));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{open, unreadable};
+use super::open;
 use crate::terminal::{CliError, Console, Exit};
 use crate::trace::{Summary, Unfinished, Unmatched};
 
@@ -57,7 +57,7 @@ struct Finding {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let trace = open(&args.input, console)?;
-    let summary = Summary::of(&trace).map_err(unreadable)?;
+    let summary = Summary::of(&trace).map_err(CliError::usage)?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let findings = summary.unmatched_list.iter().map(unmatched);
     let findings = findings.chain(summary.unfinished_list.iter().map(unfinished));

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use loggap_core::trace::{Direction, Envelope, Outcome};
+use loggap_core::trace::{ANY_PEER, ANY_TAG, Completed, Direction, Envelope, Message, Outcome};
 use serde_json::{Value, json};
 
-use super::{open, unreadable};
+use super::open;
 use crate::output::PendingFile;
 use crate::terminal::{CliError, Console, Exit, NamedFiles};
-use crate::trace::{Record, Trace, TraceError, What, pairs};
+use crate::trace::{Pair, Record, Trace, TraceError, What, pairs};
 
 /// Write the records as text, CSV, JSON, or for Perfetto.
 ///
@@ -49,15 +49,6 @@ enum Format {
     Perfetto,
 }
 
-/// Errors of an export.
-#[derive(Debug, thiserror::Error)]
-enum ExportError {
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    #[error(transparent)]
-    Write(#[from] io::Error),
-}
-
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let mut files = NamedFiles::default();
     let ending = args.output.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
@@ -76,32 +67,37 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     files.written("--output", args.output.as_deref(), endings);
     files.check()?;
     let trace = open(&args.input, console)?;
-    let Some(path) = &args.output else {
-        return match write(&trace, format, console.data()) {
-            Ok(()) => Ok(Exit::Done),
-            Err(ExportError::Trace(error)) => Err(unreadable(error)),
-            Err(ExportError::Write(error)) => Err(error.into()),
-        };
-    };
-    let file = PendingFile::create(path).map_err(CliError::failed)?;
     let mut wrong = None;
-    let written = file.commit(|out| match write(&trace, format, out) {
-        Ok(()) => Ok(()),
-        Err(ExportError::Write(error)) => Err(error),
-        Err(ExportError::Trace(error)) => {
-            wrong = Some(error);
-            Err(io::ErrorKind::InvalidData.into())
+    let mut write = |out: &mut dyn Write| write(&trace, format, out, &mut wrong);
+    let written = match &args.output {
+        Some(path) => {
+            let file = PendingFile::create(path).map_err(CliError::failed)?;
+            file.commit(write).map_err(CliError::failed)
         }
-    });
+        None => write(console.data()).map_err(CliError::from),
+    };
     match wrong {
-        Some(error) => Err(unreadable(error)),
-        None => written.map(|()| Exit::Done).map_err(CliError::failed),
+        Some(error) => Err(CliError::usage(error)),
+        None => written.map(|()| Exit::Done),
     }
 }
 
-fn write(trace: &Trace, format: Format, out: &mut dyn Write) -> Result<(), ExportError> {
+/// Writes the trace; an error of it goes to `wrong`.
+fn write(
+    trace: &Trace,
+    format: Format,
+    out: &mut dyn Write,
+    wrong: &mut Option<TraceError>,
+) -> io::Result<()> {
+    let mut failed = |error| {
+        *wrong = Some(error);
+        io::Error::from(io::ErrorKind::InvalidData)
+    };
     match format {
-        Format::Pairs => return write_pairs(trace, out),
+        Format::Pairs => {
+            writeln!(out, "from,to,tag,communicator,bytes,sent_s,posted_s,received_s")?;
+            return write_pairs(&pairs(trace).map_err(failed)?, out);
+        }
         Format::Csv => writeln!(
             out,
             "rank,thread,call,enter_s,leave_s,kind,peer,tag,bytes,communicator,request,count"
@@ -111,7 +107,7 @@ fn write(trace: &Trace, format: Format, out: &mut dyn Write) -> Result<(), Expor
     }
     let mut is_first = true;
     for record in trace.merged() {
-        let (rank, record) = record?;
+        let (rank, record) = record.map_err(&mut failed)?;
         let at = Place { trace, rank, record: &record };
         match format {
             Format::Csv => at.csv(out)?,
@@ -130,9 +126,8 @@ fn write(trace: &Trace, format: Format, out: &mut dyn Write) -> Result<(), Expor
     Ok(())
 }
 
-fn write_pairs(trace: &Trace, out: &mut dyn Write) -> Result<(), ExportError> {
-    writeln!(out, "from,to,tag,communicator,bytes,sent_s,posted_s,received_s")?;
-    for pair in pairs(trace)? {
+fn write_pairs(pairs: &[Pair], out: &mut dyn Write) -> io::Result<()> {
+    for pair in pairs {
         let key = pair.key;
         let [sent, posted, received] = [pair.sent, pair.posted, pair.received].map(seconds);
         writeln!(
@@ -190,14 +185,14 @@ impl Place<'_> {
         match &self.record.what {
             What::Call => vec![Row { kind: "call", ..Row::default() }],
             What::Messages(all) => {
-                let row = |one: &loggap_core::trace::Message| {
+                let row = |one: &Message| {
                     let kind = if one.direction == Direction::Send { "send" } else { "receive" };
                     Row { request: one.request, ..with(kind, one.envelope) }
                 };
                 all.iter().map(row).collect()
             }
             What::Completions(all) => {
-                let row = |one: &loggap_core::trace::Completed| {
+                let row = |one: &Completed| {
                     let row = match one.outcome {
                         Outcome::Received(envelope) => with("received", envelope),
                         Outcome::Done => Row { kind: "done", ..Row::default() },
@@ -210,10 +205,9 @@ impl Place<'_> {
             }
             What::Collective { operation, sent, received } => {
                 let row = |kind, bytes, count| {
-                    let peer = operation.root.unwrap_or(loggap_core::trace::ANY_PEER);
-                    let tag = loggap_core::trace::ANY_TAG;
+                    let peer = operation.root.unwrap_or(ANY_PEER);
                     let communicator = operation.communicator;
-                    let envelope = Envelope { peer, tag, bytes, communicator };
+                    let envelope = Envelope { peer, tag: ANY_TAG, bytes, communicator };
                     Row { request: operation.request, count, ..with(kind, envelope) }
                 };
                 let each = |kind| move |&(peers, bytes): &(u64, u64)| row(kind, bytes, Some(peers));
@@ -263,7 +257,7 @@ impl Place<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let [enter, leave] = self.times();
         let Record { call, thread, .. } = self.record;
-        let span = seconds(leave - enter);
+        let span = seconds(leave.saturating_sub(enter));
         write!(out, "{} {span} rank {} thread {thread} {call}", seconds(enter), self.rank)?;
         for row in self.rows() {
             let mut text = String::new();
@@ -310,10 +304,11 @@ impl Place<'_> {
     /// A complete event of the trace event format; times are microseconds.
     fn event(&self) -> Value {
         let [enter, leave] = self.times();
+        let span = leave.saturating_sub(enter);
         #[allow(clippy::cast_precision_loss, reason = "below 104 days the nanosecond is kept")]
         let micros = |nanos: i64| nanos as f64 / 1e3;
         json!({
-            "name": self.record.call, "ph": "X", "ts": micros(enter), "dur": micros(leave - enter),
+            "name": self.record.call, "ph": "X", "ts": micros(enter), "dur": micros(span),
             "pid": self.rank, "tid": self.record.thread, "args": { "parts": self.parts() },
         })
     }

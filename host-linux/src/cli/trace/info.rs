@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use super::{open, unreadable};
+use super::open;
 use crate::output::number;
 use crate::terminal::{CliError, Console, Exit};
 use crate::trace::{AlgorithmUse, Description, RankSummary, Summary};
@@ -27,7 +27,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let trace = open(&args.input, console)?;
-    let summary = Summary::of(&trace).map_err(unreadable)?;
+    let summary = Summary::of(&trace).map_err(CliError::usage)?;
     if let Some(host) = trace.crowded_host() {
         console.warn(format_args!(
             "host '{host}' has more ranks than processors: times outside MPI include waiting for these"

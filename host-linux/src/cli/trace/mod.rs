@@ -7,7 +7,7 @@ mod info;
 use std::path::Path;
 
 use crate::terminal::{CliError, Console, Exit, end_on_request};
-use crate::trace::{Trace, TraceError};
+use crate::trace::Trace;
 
 /// Show, check and export the trace of an MPI program.
 ///
@@ -49,9 +49,4 @@ fn open(directory: &Path, console: &mut Console) -> Result<Trace, CliError> {
         ));
     }
     Ok(trace)
-}
-
-/// A trace that cannot be read to its end: the input is wrong.
-fn unreadable(error: TraceError) -> CliError {
-    CliError::usage(error)
 }

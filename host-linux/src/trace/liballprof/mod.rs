@@ -10,7 +10,6 @@ mod calls;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::fs::File;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -21,8 +20,7 @@ use loggap_core::trace::{
 use super::convert::Strictness;
 use super::rank::Communicator;
 use super::record::Counts;
-use super::{Record, Tests, TraceError, What};
-use crate::sys::file_map;
+use super::{Record, Tests, TraceError, What, mapped};
 use calls::{Action, Call, Role};
 
 /// Bytes between the requests of a list: of Open MPI's C, of MPICH's and of Fortran.
@@ -52,16 +50,8 @@ impl RankText {
     ///
     /// [`TraceError::Read`].
     pub fn open(path: PathBuf, rank: u32, ranks: u32) -> Result<Self, TraceError> {
-        let map = || {
-            let file = File::open(&path)?;
-            let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-            if length == 0 { Ok(None) } else { file_map::map(&file, length).map(Some) }
-        };
-        match map() {
-            Ok(Some(map)) => Ok(Self::of(path, map, rank, ranks)),
-            Ok(None) => Ok(Self::of(path, Vec::new(), rank, ranks)),
-            Err(source) => Err(TraceError::Read { path, source }),
-        }
+        let map = mapped(&path)?;
+        Ok(Self::of(path, map, rank, ranks))
     }
 
     /// Text of `rank` of `ranks` with the content `bytes`.
@@ -297,60 +287,65 @@ impl<'t> Records<'t> {
         mode: loggap_core::trace::Mode,
         request: Option<u64>,
     ) -> Message {
-        let at = direction as usize;
+        let side = values.side(direction);
         // MPI_Sendrecv_replace has one count and type.
-        let from = if call.has(Role::Count(direction)) { at } else { 0 };
-        let bytes = values.bytes(from, values.count.get(from).copied().unwrap_or(0));
+        let counted = if call.has(Role::Count(direction)) { side } else { &values.sent };
+        let bytes = counted.bytes(counted.count);
         // MPICH's handle of MPI_COMM_WORLD and others; it numbers the wildcards otherwise.
         let is_mpich = matches!(values.comm[0] >> 26, 0x11 | 0x21);
         let (null, any) = if is_mpich { (-1, -2) } else { (-2, -1) };
-        let peer = values.peer.get(at).copied().unwrap_or(0);
-        let peer = match (peer, direction) {
+        let peer = match (side.peer, direction) {
             (peer, _) if peer == null => NO_PEER,
             (peer, Direction::Receive) if peer == any => ANY_PEER,
             (peer, _) => i32::try_from(peer).unwrap_or(i32::MAX),
         };
-        let tag = values.tag.get(at).copied().unwrap_or(0);
-        let tag = if tag < 0 { ANY_TAG } else { i32::try_from(tag).unwrap_or(i32::MAX) };
+        let tag = if side.tag < 0 { ANY_TAG } else { i32::try_from(side.tag).unwrap_or(i32::MAX) };
         let envelope = Envelope { peer, tag, bytes, communicator: self.communicator(values) };
         Message { direction, mode, envelope, request }
     }
 
     fn collective(&self, call: &Call, values: &Values, request: Option<u64>) -> What<'t> {
-        let all = [Direction::Send, Direction::Receive];
-        let [sent, received] = all.map(|way| {
-            let at = way as usize;
-            let count = if call.has(Role::Count(way)) { values.count.get(at) } else { None };
-            count.map_or(0, |count| values.bytes(at, *count))
-        });
-        let lists = all.map(|way| {
-            let at = way as usize;
-            let list = values.counts.get(at).into_iter().flatten();
-            Counts(list.map(|count| (1, values.bytes(at, *count))).collect())
-        });
-        let [list_sent, list_received] = lists;
+        let sides = [&values.sent, &values.received];
+        let [sent, received] = sides.map(|side| side.bytes(side.count));
+        let [list_sent, list_received] = sides
+            .map(|side| Counts(side.counts.iter().map(|count| (1, side.bytes(*count))).collect()));
+        let in_place = sides.map(|side| side.in_place);
         let root = call.has(Role::Root).then(|| i32::try_from(values.root).unwrap_or(i32::MAX));
         let operation = Collective {
             communicator: self.communicator(values),
             root,
-            sent: if values.in_place[0] && received > 0 { 0 } else { sent },
-            received: if values.in_place[1] { 0 } else { received },
-            in_place: values.in_place != [false; 2],
+            sent: if in_place[0] && received > 0 { 0 } else { sent },
+            received: if in_place[1] { 0 } else { received },
+            in_place: in_place != [false; 2],
             request,
         };
         What::Collective { operation, sent: list_sent, received: list_received }
     }
 }
 
+/// Arguments of what a call sends, or receives.
+#[derive(Debug, Default)]
+struct Side {
+    count: i64,
+    counts: Vec<i64>,
+    type_size: i64,
+    peer: i64,
+    tag: i64,
+    in_place: bool,
+}
+
+impl Side {
+    /// Bytes of `count` elements.
+    fn bytes(&self, count: i64) -> u64 {
+        u64::try_from(count.saturating_mul(self.type_size)).unwrap_or(0)
+    }
+}
+
 /// Arguments of a call.
 #[derive(Debug, Default)]
 struct Values {
-    count: [i64; 2],
-    counts: [Vec<i64>; 2],
-    type_size: [i64; 2],
-    peer: [i64; 2],
-    tag: [i64; 2],
-    in_place: [bool; 2],
+    sent: Side,
+    received: Side,
     root: i64,
     /// Handle, own rank, number of ranks.
     comm: [u64; 3],
@@ -370,21 +365,21 @@ impl Values {
             let address = |text: &str| text.parse::<u64>().map_err(|_| (at, "address"));
             match *role {
                 Role::Skip => {}
-                Role::Buffer(way) => *of(&mut values.in_place, way) = is_in_place(text),
-                Role::Count(way) => *of(&mut values.count, way) = number(text)?,
+                Role::Buffer(way) => values.side_mut(way).in_place = is_in_place(text),
+                Role::Count(way) => values.side_mut(way).count = number(text)?,
                 Role::Type(way) => {
                     let size =
                         text.split(',').nth(1).ok_or((at, "id,size,extent of a datatype"))?;
-                    *of(&mut values.type_size, way) = number(size)?;
+                    values.side_mut(way).type_size = number(size)?;
                 }
                 Role::Counts(way) => {
                     let (at, list) = fields.next("list of counts")?;
                     let all = list.split(',').map(str::parse::<i64>).collect::<Result<_, _>>();
-                    *of(&mut values.counts, way) = all.map_err(|_| (at, "list of counts"))?;
+                    values.side_mut(way).counts = all.map_err(|_| (at, "list of counts"))?;
                 }
                 Role::List => drop(fields.next("list")?),
-                Role::Peer(way) => *of(&mut values.peer, way) = number(text)?,
-                Role::Tag(way) => *of(&mut values.tag, way) = number(text)?,
+                Role::Peer(way) => values.side_mut(way).peer = number(text)?,
+                Role::Tag(way) => values.side_mut(way).tag = number(text)?,
                 Role::Root => values.root = number(text)?,
                 Role::Comm => {
                     let mut parts = text.split(',').map(str::parse::<i64>);
@@ -401,17 +396,18 @@ impl Values {
         Ok(values)
     }
 
-    fn bytes(&self, at: usize, count: i64) -> u64 {
-        let size = self.type_size.get(at).copied().unwrap_or(0);
-        u64::try_from(count.saturating_mul(size)).unwrap_or(0)
+    const fn side(&self, direction: Direction) -> &Side {
+        match direction {
+            Direction::Send => &self.sent,
+            Direction::Receive => &self.received,
+        }
     }
-}
 
-/// Element of a direction.
-const fn of<T>([send, receive]: &mut [T; 2], direction: Direction) -> &mut T {
-    match direction {
-        Direction::Send => send,
-        Direction::Receive => receive,
+    const fn side_mut(&mut self, direction: Direction) -> &mut Side {
+        match direction {
+            Direction::Send => &mut self.sent,
+            Direction::Receive => &mut self.received,
+        }
     }
 }
 

@@ -1,7 +1,5 @@
 //! Lines as liballprof writes them.
 
-use quickcheck::quickcheck;
-
 use loggap_core::goal::stats::Counter;
 use loggap_core::trace::Mode;
 
@@ -148,13 +146,4 @@ MPI_Finalize:140:-
     assert_eq!((refused.len(), refused[0].call.as_str(), refused[0].calls), (1, "Barrier", 2));
     let approximated = report.approximated();
     assert_eq!((approximated[0].call.as_str(), approximated[0].calls), ("Irecv", 2));
-}
-
-quickcheck! {
-    fn any_bytes_are_read_to_an_end(bytes: Vec<u8>) -> bool {
-        let lines = bytes.split(|byte| *byte == b'\n').count();
-        let rank = RankText::of(PathBuf::new(), bytes, 0, 2);
-        rank.records(Strictness::Lenient).count() <= 2 * lines
-            && rank.records(Strictness::Strict).filter(Result::is_err).count() <= 1
-    }
 }

@@ -120,7 +120,7 @@ impl Arguments<'_> {
                 Language::C => buffer == c,
                 Language::Fortran | Language::Modern => buffer == fortran,
                 // A descriptor begins with the address.
-                Language::Descriptors => self.stored_word(at) == descriptor,
+                Language::Descriptors => stored_word(buffer) == descriptor,
             }
     }
 
@@ -140,24 +140,22 @@ impl Arguments<'_> {
         if self.library.is_mpich { word & 0xffff_ffff } else { word }
     }
 
-    fn stored_word(&self, at: u8) -> usize {
-        let halves = self.ints(at, 2);
-        let half = |at: usize| halves.get(at).map_or(0, |half| half.cast_unsigned() as usize);
-        half(0) | half(1) << 32
-    }
-
     /// Handle at `index` of a list in memory.
     fn stored(&self, at: u8, index: usize, convert: fn(&Library, i32) -> usize) -> usize {
         if self.language == Language::C && !self.library.is_mpich {
-            let start = self.word(at).wrapping_add(index * size_of::<usize>());
-            let halves = words(start, 2);
-            let half = |at: usize| halves.get(at).map_or(0, |half| half.cast_unsigned() as usize);
-            return half(0) | half(1) << 32;
+            return stored_word(self.word(at).wrapping_add(index * size_of::<usize>()));
         }
         let start = self.word(at).wrapping_add(index * size_of::<i32>());
         let handle = words(start, 1).first().copied().unwrap_or(0);
         convert(self.library, handle)
     }
+}
+
+/// The word at an address, in halves, which need no alignment of 8.
+fn stored_word(address: usize) -> usize {
+    let halves = words(address, 2);
+    let half = |at: usize| halves.get(at).map_or(0, |half| half.cast_unsigned() as usize);
+    half(0) | half(1) << 32
 }
 
 /// Memory of the caller.

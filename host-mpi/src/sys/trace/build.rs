@@ -74,7 +74,7 @@ fn wrapper(
         writeln!(
             out,
             "call! {{ {id} {name} {name}{suffix} {count} {action} {{{positions}}} MPI_{name}{suffix} \
-             [{arguments}] }}"
+             c\"PMPI_{name}{suffix}\" [{arguments}] }}"
         )
     };
     call("", "Int")?;
@@ -87,7 +87,10 @@ fn wrapper(
     let [fortran, strings] = [words('a', fortran), words('h', strings.parse().unwrap_or(0))];
     for (language, ending) in [("Fortran", ""), ("Modern", "f08_"), ("Descriptors", "f08ts_")] {
         let symbol = format!("mpi_{low}_{ending}");
-        writeln!(out, "fortran! {{ {name} {language} {symbol} [{fortran}] [{strings}] }}")?;
+        writeln!(
+            out,
+            "fortran! {{ {name} {language} {symbol} c\"{symbol}\" [{fortran}] [{strings}] }}"
+        )?;
     }
     Ok(name.to_owned())
 }

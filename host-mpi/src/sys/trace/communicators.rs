@@ -36,13 +36,7 @@ impl Communicator {
         if rank == library.any_source {
             return ANY_PEER;
         }
-        match self.remote.as_ref().or(self.members.as_ref()) {
-            None => rank,
-            Some(members) => {
-                let member = usize::try_from(rank).ok().and_then(|rank| members.get(rank));
-                member.copied().unwrap_or(FOREIGN_PEER)
-            }
-        }
+        member(self.remote.as_ref().or(self.members.as_ref()), rank).unwrap_or(FOREIGN_PEER)
     }
 
     /// Number of ranks that a collective operation sends to.
@@ -53,9 +47,7 @@ impl Communicator {
     /// Rank in the world of the root of a collective operation.
     pub(crate) fn root(&self, library: &Library, root: i32) -> i32 {
         if root == library.root {
-            return self.members.as_ref().map_or(self.rank, |all| {
-                usize::try_from(self.rank).ok().and_then(|rank| all.get(rank)).copied().unwrap_or(0)
-            });
+            return member(self.members.as_ref(), self.rank).unwrap_or(0);
         }
         self.world_rank(library, root)
     }
@@ -64,6 +56,13 @@ impl Communicator {
     pub(crate) fn is_root(&self, library: &Library, root: i32) -> bool {
         root == library.root || self.remote.is_none() && root == self.rank
     }
+}
+
+/// Rank in the world of a member of a group; `None` is the group of all in the world's order.
+#[inline]
+fn member(group: Option<&Arc<[i32]>>, rank: i32) -> Option<i32> {
+    let Some(members) = group else { return Some(rank) };
+    members.get(usize::try_from(rank).ok()?).copied()
 }
 
 /// All communicators of this rank.
@@ -120,7 +119,7 @@ impl Communicators {
             library::comm_remote_group(handle, &mut group);
             self.ranks(group)
         });
-        self.add(handle, rank, [Some(members), remote], origin, call)
+        self.add(handle, rank, (members, remote), origin, call)
     }
 
     /// Defines a communicator that cannot be asked yet, with the members of `old`.
@@ -129,7 +128,7 @@ impl Communicators {
         let (rank, origin) = (comm.rank, comm.identity);
         let all = || (0..i32::try_from(comm.size).unwrap_or(0)).collect();
         let members = comm.members.clone().unwrap_or_else(all);
-        let groups = [Some(members), comm.remote.clone()];
+        let groups = (members, comm.remote.clone());
         self.add(handle, rank, groups, origin, "Comm_idup")
     }
 
@@ -137,11 +136,10 @@ impl Communicators {
         &mut self,
         handle: usize,
         rank: i32,
-        [members, remote]: [Option<Arc<[i32]>>; 2],
+        (members, remote): (Arc<[i32]>, Option<Arc<[i32]>>),
         origin: u64,
         call: &str,
     ) -> Vec<Part<'static>> {
-        let members = members.unwrap_or_default();
         let number = self.next_number;
         self.next_number += 1;
         // Both groups of an intercommunicator have to find the same.

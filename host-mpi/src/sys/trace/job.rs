@@ -19,11 +19,31 @@ use crate::{clock, complain};
 
 /// Tag of the tracer's own messages, in a communicator of their own.
 const TAG: i32 = 0;
-/// Numbers that ranks tell each other: two halves of the boot's identity, the base, the number of
-/// processors, and a name.
-const NUMBERS: usize = 4 + NAME / 8;
-/// Bytes of a host's name.
-const NAME: usize = 64;
+
+/// What ranks tell each other of themselves.
+#[derive(Clone, Copy, Debug)]
+struct Rank {
+    /// Boot of the kernel, whose clock all its processes read.
+    boot: u128,
+    /// Reading of the clock at the entry into `MPI_Init`.
+    base: u64,
+    processors: u64,
+    /// Name of the host, with zeros behind.
+    host: [u8; 64],
+}
+
+impl Rank {
+    fn own(rank: usize, base: u64) -> Self {
+        let kernel = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}"));
+        let boot = kernel("random/boot_id").unwrap_or_default().trim().replace('-', "");
+        let boot = u128::from_str_radix(&boot, 16).unwrap_or(rank as u128 + 1);
+        let processors = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(0);
+        let name = kernel("hostname").unwrap_or_default();
+        let mut host = [0; _];
+        host.iter_mut().zip(name.trim().bytes()).for_each(|(place, byte)| *place = byte);
+        Self { boot, base, processors: processors.cast_unsigned(), host }
+    }
+}
 
 /// What this rank knows of the job.
 #[derive(Debug)]
@@ -33,8 +53,7 @@ pub(crate) struct Job {
     pub(crate) rank: usize,
     pub(crate) directory: String,
     run: u64,
-    /// Numbers of all ranks.
-    ranks: Vec<[u64; NUMBERS]>,
+    ranks: Vec<Rank>,
     begin: Vec<Value>,
     /// Cost of recording a call without and of reading the clock, in nanoseconds.
     cost: [f64; 2],
@@ -75,7 +94,7 @@ impl Job {
             begin: Vec::new(),
             cost,
         };
-        job.ranks = job.gathered(ranks, numbers(rank, base));
+        job.ranks = job.gathered(ranks, Rank::own(rank, base));
         job.begin = job.clocks();
         let word = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let header = FileHeader { run: job.run, rank: word(rank), ranks: word(ranks) };
@@ -90,7 +109,7 @@ impl Job {
         });
         job.describe(&[]);
         // None begins while rank 0 reads the library's variables, which takes it 0.2 s.
-        job.gathered(ranks, [0]);
+        job.gathered(ranks, 0_u64);
         (job, file)
     }
 
@@ -129,20 +148,12 @@ impl Job {
         }
     }
 
-    /// Numbers of all ranks, which call this together.
-    fn gathered<const N: usize>(&self, ranks: usize, own: [u64; N]) -> Vec<[u64; N]> {
-        let mut all = vec![[0; N]; ranks];
-        let length = size_of_val(&own).try_into().unwrap_or(0);
-        let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
-        library::allgather(
-            from,
-            length,
-            self.library.byte,
-            to,
-            length,
-            self.library.byte,
-            self.comm,
-        );
+    /// Numbers of all ranks, which call this together; any bytes are a `T`.
+    fn gathered<T: Copy>(&self, ranks: usize, own: T) -> Vec<T> {
+        let mut all = vec![own; ranks];
+        let (length, byte) = (size_of::<T>().try_into().unwrap_or(0), self.library.byte);
+        let (from, to) = ((&raw const own).cast(), all.as_mut_ptr().cast());
+        library::allgather(from, length, byte, to, length, byte, self.comm);
         all
     }
 
@@ -150,7 +161,7 @@ impl Job {
     /// error and the rank's time when it was so, in nanoseconds. Ranks of one kernel read one clock;
     /// the first of each other kernel exchanges pings with rank 0.
     fn clocks(&self) -> Vec<Value> {
-        let boot = |rank: usize| self.ranks.get(rank).map(|[high, low, ..]| [*high, *low]);
+        let boot = |rank: usize| self.ranks.get(rank).map(|rank| rank.boot);
         let apart = env::var_os("LOGGAP_TRACE_CLOCKS").is_some_and(|value| value == "rank");
         let leads = |rank: usize| {
             let first = (0..rank).find(|other| boot(*other) == boot(rank));
@@ -196,7 +207,7 @@ impl Job {
     }
 
     fn base(&self, rank: usize) -> u64 {
-        self.ranks.get(rank).map_or(0, |[_, _, base, ..]| *base)
+        self.ranks.get(rank).map_or(0, |rank| rank.base)
     }
 
     /// Picoseconds since this rank's base.
@@ -224,10 +235,8 @@ impl Job {
         if self.rank != 0 {
             return true;
         }
-        let host = |[_, _, _, _, name @ ..]: &[u64; NUMBERS]| {
-            let bytes: Vec<u8> = name.iter().flat_map(|word| word.to_ne_bytes()).collect();
-            String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
-        };
+        let host =
+            |rank: &Rank| String::from_utf8_lossy(&rank.host).trim_end_matches('\0').to_owned();
         let command = env::var("LOGGAP_TRACE_COMMAND").ok();
         let command = command.and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let is_setting =
@@ -252,8 +261,8 @@ impl Job {
             "settings": settings,
             "rules": rules,
             "hosts": self.ranks.iter().map(host).collect::<Vec<_>>(),
-            "processors": self.ranks.iter().map(|[_, _, _, count, ..]| *count).collect::<Vec<_>>(),
-            "bases_ns": self.ranks.iter().map(|[_, _, base, ..]| *base).collect::<Vec<_>>(),
+            "processors": self.ranks.iter().map(|rank| rank.processors).collect::<Vec<_>>(),
+            "bases_ns": self.ranks.iter().map(|rank| rank.base).collect::<Vec<_>>(),
             "clocks_begin": self.begin,
             "clocks_end": end,
             "cost_per_call_s": cost * 1e-9,
@@ -295,23 +304,4 @@ impl Pinger for Peer<'_> {
         let stamped = Picos(self.job.receive(self.rank));
         Ok(Ping { sent, stamped, received: self.now() })
     }
-}
-
-/// Boot of the kernel, whose clock all its processes read, base, processors and host of this rank.
-fn numbers(rank: usize, base: u64) -> [u64; NUMBERS] {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let boot = u128::from_str_radix(&boot.trim().replace('-', ""), 16);
-    let boot = boot.unwrap_or(rank as u128 + 1).to_ne_bytes();
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let (halves, _) = boot.as_chunks::<8>();
-    let processors = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(0);
-    let [base, processors] = [base, processors.cast_unsigned()].map(u64::to_ne_bytes);
-    let numbers = halves.iter().flatten().chain(&base).chain(&processors);
-    let words = numbers.chain(name.trim().as_bytes().iter().take(NAME));
-    let mut bytes = [0; 8 * NUMBERS];
-    bytes.iter_mut().zip(words).for_each(|(place, byte)| *place = *byte);
-    let mut numbers = [0; NUMBERS];
-    let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
-    numbers.iter_mut().zip(words).for_each(|(place, word)| *place = word);
-    numbers
 }

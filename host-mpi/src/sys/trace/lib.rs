@@ -24,7 +24,7 @@ mod stream;
 mod tracer;
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 use std::fmt::Arguments as Text;
 use std::fs::File;
 use std::hint::black_box;
@@ -360,7 +360,7 @@ macro_rules! word {
 macro_rules! call {
     (
         $id:literal $name:ident $call:ident $count:ident $action:ident {$($at:tt)*}
-        $c_name:ident [$($c:ident)*]
+        $c_name:ident $real:literal [$($c:ident)*]
     ) => {
         pub(super) static $call: Call = Call {
             id: $id,
@@ -373,7 +373,7 @@ macro_rules! call {
             // SAFETY: no other library of the process defines this name to be preloaded.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $c_name($($c: usize),*) -> c_int {
-                static REAL: Real = Real::new(name(concat!("P", stringify!($c_name), "\0")));
+                static REAL: Real = Real::new($real);
                 let mut words = [$($c),*];
                 let ticket = before(&$call, Language::C, &mut words);
                 let [$($c),*] = words;
@@ -392,12 +392,12 @@ macro_rules! call {
 
 /// Wrapper of a line for Fortran: of 77 and 90, or of 2008 without or with descriptors.
 macro_rules! fortran {
-    ($call:ident $language:ident $fortran:ident [$($f:ident)*] [$($h:ident)*]) => {
+    ($call:ident $language:ident $fortran:ident $real:literal [$($f:ident)*] [$($h:ident)*]) => {
         const _: () = {
             // SAFETY: no other library of the process defines this name to be preloaded.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $fortran($($f: usize,)* error: *mut c_int $(, $h: usize)*) {
-                static REAL: Real = Real::new(name(concat!(stringify!($fortran), "\0")));
+                static REAL: Real = Real::new($real);
                 let mut words: [usize; _] = [$($f),*];
                 let ticket = before(&$call, Language::$language, &mut words);
                 let [$($f),*] = words;
@@ -421,21 +421,13 @@ macro_rules! fortran {
     };
 }
 
-/// A name that ends in zero.
-const fn name(name: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(name.as_bytes()) {
-        Ok(name) => name,
-        Err(_) => c"",
-    }
-}
-
 /// Wrappers that the build script generated from `calls.txt`.
 #[allow(non_upper_case_globals, non_snake_case, reason = "named as MPI's functions")]
 mod table {
     use std::ffi::c_int;
     use std::mem::transmute;
 
-    use super::{Action, Call, Count, Language, Positions, Real, after, before, name};
+    use super::{Action, Call, Count, Language, Positions, Real, after, before};
 
     include!(concat!(env!("OUT_DIR"), "/calls.rs"));
 }

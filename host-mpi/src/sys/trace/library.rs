@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::{process, ptr};
+use std::{iter, process, ptr};
 
 use nix::libc;
 
@@ -180,7 +180,6 @@ impl Real {
             return known;
         }
         let found = look_up(libc::RTLD_NEXT, self.name);
-        let found = if found.is_null() { in_loaded_libraries(self.name) } else { found };
         if found.is_null() {
             crate::complain(format_args!("no {:?} in this program's MPI", self.name));
             process::abort();
@@ -191,17 +190,12 @@ impl Real {
 }
 
 fn find(name: &CStr) -> usize {
-    let found = look_up(libc::RTLD_DEFAULT, name);
-    (if found.is_null() { in_loaded_libraries(name) } else { found }) as usize
+    look_up(libc::RTLD_DEFAULT, name) as usize
 }
 
-fn look_up(handle: *mut c_void, name: &CStr) -> *mut () {
-    // SAFETY: the name ends in zero, and the handle is one of a loaded library or a special one.
-    unsafe { libc::dlsym(handle, name.as_ptr()) }.cast()
-}
-
-/// Looks in libraries that a program loaded for itself only, as interpreters do.
-fn in_loaded_libraries(name: &CStr) -> *mut () {
+/// Looks where `place` says, then in libraries that a program loaded for itself only, as
+/// interpreters do.
+fn look_up(place: *mut c_void, name: &CStr) -> *mut () {
     const NAMES: [&CStr; 8] = [
         c"libmpi.so.40",
         c"libmpi.so.12",
@@ -212,13 +206,14 @@ fn in_loaded_libraries(name: &CStr) -> *mut () {
         c"libmpifort.so.12",
         c"libmpi.so",
     ];
-    let in_one = |library: &CStr| {
+    let handles = NAMES.into_iter().map(|library| {
         // SAFETY: the name ends in zero; a library that is not loaded is not loaded by this.
-        let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
-        if handle.is_null() { ptr::null_mut() } else { look_up(handle, name) }
-    };
-    let found = NAMES.into_iter().map(in_one).find(|address| !address.is_null());
-    found.unwrap_or(ptr::null_mut())
+        unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) }
+    });
+    let handles = iter::once(place).chain(handles.filter(|handle| !handle.is_null()));
+    // SAFETY: the name ends in zero, and the handle is one of a loaded library or a special one.
+    let mut found = handles.map(|handle| unsafe { libc::dlsym(handle, name.as_ptr()) });
+    found.find(|address| !address.is_null()).unwrap_or(ptr::null_mut()).cast()
 }
 
 /// Value of the pointer at `address`, or 0.

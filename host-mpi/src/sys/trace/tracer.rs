@@ -1,8 +1,8 @@
 //! From a call that returned to its record.
 
 use loggap_core::trace::{
-    Collective, Completed, DEFINITIONS, Direction, Envelope, FOREIGN_PEER, Message, Mode, Outcome,
-    Part,
+    ANY_PEER, Collective, Completed, DEFINITIONS, Direction, Envelope, FOREIGN_PEER, Message, Mode,
+    Outcome, Part,
 };
 
 use crate::arguments::Arguments;
@@ -270,11 +270,7 @@ impl Recorder<'_> {
         let (direction, mode) = (Direction::Receive, Mode::Standard);
         let message = Message { direction, mode, envelope, request: (id != 0).then_some(id) };
         self.begin(1);
-        self.put(Part::Message(message));
-        if arguments.has(at.request) {
-            let request = Request { id, message: Some(message), is_persistent: false };
-            self.tracer.requests.insert(arguments.request(at.request, 0), request);
-        }
+        self.posted(arguments, message, id);
     }
 
     fn probe(&mut self, arguments: &Arguments<'_>) {
@@ -369,7 +365,7 @@ impl Recorder<'_> {
     /// Envelope of the message that a posted receive took.
     fn resolved(&self, posted: Message, status: Status) -> Envelope {
         let Envelope { peer, communicator, .. } = posted.envelope;
-        let peer = if peer == loggap_core::trace::ANY_PEER {
+        let peer = if peer == ANY_PEER {
             self.tracer.communicators.peer(communicator, status.source)
         } else {
             peer
