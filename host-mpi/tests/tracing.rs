@@ -715,6 +715,16 @@ fn a_program_that_cannot_be_checked_is_refused_with_what_it_said() {
     common::piped(&mut alone);
     let ended = run(&mut alone);
     assert!(ended.code == Some(2) && ended.stderr.contains("cannot start '/nonexistent'"));
+    // What a job says of its failure on either stream.
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("job");
+    fs::write(&script, "echo because; echo alas >&2; exit 3").unwrap();
+    let mut failing = Command::new(common::binary());
+    let launcher = format!("sh {}", script.display());
+    failing.args(["check", "--app", "--launcher", &launcher, "--", "true"]);
+    common::piped(&mut failing);
+    let ended = run(&mut failing);
+    assert!(ended.code == Some(1) && ended.stderr.contains("because\n  alas"), "{}", ended.stderr);
     let mut as_rank = ranks(1);
     let ended = run(as_rank.args(["check", "--app", "--", "true"]));
     assert!(ended.stderr.contains("--app starts the jobs itself"), "{}", ended.stderr);
