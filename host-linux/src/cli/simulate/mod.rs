@@ -523,7 +523,8 @@ impl Prepared {
             && let Some(largest) = hints.largest()
         {
             profile_warnings::extrapolated(path, profile, largest, console);
-            profile_warnings::unlike_half_rtt(path, profile, largest, console);
+            let (settings, sent) = (args.settings.settings(), hints.sent());
+            profile_warnings::unlike_half_rtt(path, profile, &sets, settings, &sent, console);
         }
         report.add_taper(hints.taper(outcome.finished.makespan));
         if args.sensitivity {
