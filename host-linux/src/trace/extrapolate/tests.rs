@@ -103,10 +103,25 @@ impl Stored {
     }
 }
 
-/// Asserts that lookups agree with what is fed.
+/// Asserts that lookups and counts agree with what is fed.
 fn assert_looked_up(program: &Extrapolation) {
     let mut fed = Stored::default();
     program.feed_numbered(&mut fed).unwrap();
+    let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut note = |size, messages| *sizes.entry(size).or_default() += messages;
+    if let Some(counts) = program.counts(&mut note).unwrap() {
+        for (ops, expected) in fed.ranks.iter().map(|(ops, _)| ops).zip(counts) {
+            let mut counts = [0; 3];
+            ops.iter().for_each(|op| count(op.kind, &mut counts));
+            assert_eq!(counts, expected);
+        }
+        for op in fed.ranks.iter().flat_map(|(ops, _)| ops) {
+            if let OpKind::Send { size, .. } = op.kind {
+                *sizes.get_mut(&size).unwrap() -= 1;
+            }
+        }
+        assert!(sizes.values().all(|messages| *messages == 0), "{sizes:?}");
+    }
     let under_way = UnderWay::new(program, 0..program.ranks()).unwrap();
     let lookup = ExtrapolatedLookup::new(program, &under_way);
     for (rank, (ops, edges)) in (0..).zip(&fed.ranks) {
