@@ -713,28 +713,44 @@ fn lists_of_counts_that_differ_between_traces_are_refused() {
 /// computes three times as long meanwhile.
 #[test]
 fn ranks_of_a_ring_compute_what_they_did_scaled_by_the_fit() {
-    let traced = |ranks: i32| {
+    // The work of the others is divided among all ranks; that of rank 0 may be its own.
+    let traced = |ranks: i32, own: Option<u64>| {
         let streams = each([1, ranks], |[_, rank], program| {
             let part = 64_000_000 / u64::from(ranks.unsigned_abs());
+            let [before, between] = match (rank, own) {
+                (0, Some(own)) => [own; 2],
+                (0, None) => [part, 3 * part],
+                _ => [part; 2],
+            };
             for _ in 0..3 {
-                program.at += part;
+                program.at += before;
                 let to = sent(envelope((rank + 1) % ranks, 1, 64));
                 let from = received(envelope((rank + ranks - 1) % ranks, 1, 64));
                 let both = [("Send", to), ("Recv", from)];
                 let [first, second] = if rank == 0 { [0, 1] } else { [1, 0] }.map(|at| &both[at]);
                 program.call(first.0, from_ref(&first.1));
-                program.at += if rank == 0 { 3 * part } else { part };
+                program.at += between;
                 program.call(second.0, from_ref(&second.1));
             }
         });
         converted(streams, |_| Vec::new())
     };
-    let all = [traced(4), traced(8), traced(16)];
-    let grown = Extrapolation::new(&all, &Scaling::Ranks(64)).unwrap();
-    assert!(grown.growths().iter().all(|(_, growth)| (growth.factor - 0.25).abs() < 0.01));
-    for (rank, computed) in computed(&grown).into_iter().enumerate() {
-        let expected = if rank == 0 { 12e9 } else { 6e9 };
-        assert!((computed as f64 / expected - 1.0).abs() < 0.02, "{computed}");
+    for (own, factor, of_first) in [(None, 0.25, 12e9), (Some(7_000_000), 1.0, 42e9)] {
+        let all = [4, 8, 16].map(|ranks| traced(ranks, own));
+        let grown = Extrapolation::new(&all, &Scaling::Ranks(64)).unwrap();
+        for ((_, growth), factor) in grown.growths().iter().zip([factor, 0.25]) {
+            assert!((growth.factor - factor).abs() < 0.01, "{growth:?}");
+        }
+        assert_eq!(grown.growths().len(), 2);
+        for (rank, computed) in computed(&grown).into_iter().enumerate() {
+            // Before their first messages, ranks compute what the traced ones did, in turn.
+            let expected = match rank {
+                0 => of_first,
+                _ if rank % 16 == 0 && own.is_some() => continue,
+                _ => 6e9,
+            };
+            assert!((computed as f64 / expected - 1.0).abs() < 0.02, "{rank}: {computed}");
+        }
     }
 }
 
