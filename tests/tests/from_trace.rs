@@ -284,11 +284,17 @@ fn a_trace_is_simulated_on_more_ranks_stored_and_not() {
     let simulated =
         |more: &[&str]| document(&[&["simulate", "--trace", TRACED], more, &free].concat());
     let copies = ["--extrapolate", "300"];
-    let streamed = simulated(&[&copies[..], &["--threads", "2"]].concat());
+    let looked_up = [&copies[..], &["--program", "streamed"]].concat();
+    let streamed = simulated(&[&looked_up[..], &["--threads", "2"]].concat());
     assert_eq!(streamed["engine"], "windows");
-    let in_order = simulated(&[&copies[..], &["--threads", "1"]].concat());
+    let in_order = simulated(&[&looked_up[..], &["--threads", "1"]].concat());
     assert_eq!(in_order["engine"], "sequential");
-    let stored = simulated(&[&copies[..], &["--program", "stored"]].concat());
+    // Stored unless that takes much memory, or is refused.
+    let stored = simulated(&copies);
+    let little = ["--extrapolate", "300", "--max-memory", "1M", "--preset", "ompi-ib-sdr"];
+    let little = loggap().args(["simulate", "--trace", TRACED]).args(little).ends(0);
+    assert_eq!(little.stdout.matches("extrapolated, and long;").count(), 1, "{}", little.stdout);
+    assert_eq!(little.stderr, "");
     for key in ["ranks", "ops", "events", "makespan_ps", "finish_ps", "extrapolation"] {
         assert_eq!(streamed[key], stored[key], "{key}");
         assert_eq!(streamed[key], in_order[key], "{key}");
@@ -318,7 +324,7 @@ fn a_trace_is_simulated_on_more_ranks_stored_and_not() {
         "recv_overhead_per_byte_s":0,"gap_s":4e-7,"gap_per_byte_s":1e-10}]}"#;
     fs::write(&profile, text).unwrap();
     let profile = profile.to_str().unwrap();
-    for stored in [&[][..], &["--program", "stored"]] {
+    for stored in [&[][..], &["--program", "streamed"]] {
         let arguments =
             ["simulate", "--trace", TRACED, "--extrapolate", "300", "--profile", profile];
         let told = loggap().args(arguments).args(stored).ends(0).stderr;

@@ -152,8 +152,9 @@ pub struct Args {
 
     /// Keep operations in memory, or stream them from disk.
     ///
-    /// Streamed needs a binary file [default: stored; streamed if that would exceed
-    /// --max-memory].
+    /// Streamed needs a binary file, or a trace on more ranks [default: stored;
+    /// streamed if that would exceed --max-memory, or a trace on more ranks has over
+    /// 8 million operations].
     #[arg(help_heading = "Run", long, value_enum, value_name = "FORM", conflicts_with = "pattern")]
     program: Option<ProgramForm>,
 

@@ -325,9 +325,6 @@ impl Report {
     }
 
     pub(super) fn print(&self, args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-        if let (None, Some(reason)) = (args.program, &self.how.program_reason) {
-            console.note(format_args!("the operations were looked up as it ran: {reason}"));
-        }
         let digits = args.format.digits(console);
         let width = console.data_terminal.map_or(WIDTH, |terminal| terminal.width.min(WIDTH));
         console.report(args.format.json, self, |out| self.print_text(out, digits, width))?;

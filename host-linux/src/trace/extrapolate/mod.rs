@@ -140,7 +140,10 @@ impl Extrapolation {
     /// # Errors
     ///
     /// There is no memory.
-    pub(crate) fn counts(&self, note: &mut dyn FnMut(u64, u64)) -> io::Result<Option<Vec<[u32; 3]>>> {
+    pub(crate) fn counts(
+        &self,
+        note: &mut dyn FnMut(u64, u64),
+    ) -> io::Result<Option<Vec<[u32; 3]>>> {
         let plain: Option<Vec<_>> = self.sequences.iter().map(Sequence::counts).collect();
         let Some(plain) = plain else { return Ok(None) };
         let kinds: Vec<_> = self.sequences.iter().map(Sequence::kinds).collect();
@@ -165,7 +168,8 @@ impl Extrapolation {
             }
             all.push(counts);
         }
-        for (sequence, ranks) in self.sequences.iter().zip(ranks_of).filter(|(_, ranks)| *ranks > 0) {
+        for (sequence, ranks) in self.sequences.iter().zip(ranks_of).filter(|(_, ranks)| *ranks > 0)
+        {
             for op in &sequence.ops {
                 if let OpKind::Send { size, .. } = op.kind {
                     note(size, ranks);
@@ -173,6 +177,25 @@ impl Extrapolation {
             }
         }
         Ok(Some(all))
+    }
+
+    /// True if there are at most `most` operations. It takes no longer than to count so many.
+    pub(crate) fn has_at_most(&self, most: u64) -> bool {
+        let kinds: Vec<_> = self.sequences.iter().map(Sequence::kinds).collect();
+        let mut ops = 0u64;
+        for rank in 0..self.ranks {
+            let program = self.mapping.source(rank) as usize;
+            ops += self.sequences.get(program).map_or(0, |sequence| sequence.len().into());
+            for (kind, times) in kinds.get(program).into_iter().flatten() {
+                // An element stands for each call.
+                let further = self.expansion(*kind, rank).len().saturating_sub(1);
+                ops += u64::from(further) * u64::from(*times);
+            }
+            if ops > most {
+                return false;
+            }
+        }
+        true
     }
 
     /// Point-to-point messages of all ranks.

@@ -107,6 +107,8 @@ impl Stored {
 fn assert_looked_up(program: &Extrapolation) {
     let mut fed = Stored::default();
     program.feed_numbered(&mut fed).unwrap();
+    let ops = fed.ranks.iter().map(|(ops, _)| ops.len() as u64).sum();
+    assert!(program.has_at_most(ops) && !program.has_at_most(ops - 1), "{ops}");
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     let mut note = |size, messages| *sizes.entry(size).or_default() += messages;
     if let Some(counts) = program.counts(&mut note).unwrap() {
