@@ -393,6 +393,20 @@ fn what_makes_a_trace_a_bad_basis_is_told() {
     assert!(left_out["calls"].as_u64().unwrap() >= 6, "{report}");
 }
 
+#[test]
+fn the_share_of_messages_without_the_file_of_a_rank_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["0.trace", "trace.json"] {
+        fs::copy(Path::new(TRACED).join(name), folder.path().join(name)).unwrap();
+    }
+    for command in [&["goal", "from-trace"][..], &["simulate", "--trace"]] {
+        let ended = loggap().args(command).arg(folder.path()).args(["--lenient", "-J"]).ends(0);
+        let expected = "(100% of all) left out, as the trace has only one end: a makespan";
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+        assert!(ended.stdout.contains("\"messages_left_out_share\": 1.0"), "{}", ended.stdout);
+    }
+}
+
 /// One rank's file is lost, and the other one has nothing behind its header.
 #[test]
 fn a_trace_without_a_record_is_no_schedule_of_a_lenient_conversion_either() {

@@ -263,10 +263,7 @@ impl Conversion {
         let mut with_both = WithBothEnds::new(ends, rank);
         let mut sink = EachOp::new(sink, |_, op| Ok(with_both.pass(op)));
         self.whole_rank(rank, &mut sink, report, notes)?;
-        if with_both.left_out > 0 {
-            let reason = Class::Refused("only one end of the message is in the trace");
-            report.add(reason, "(message)", with_both.left_out, 0);
-        }
+        report.add_ends(with_both.counted);
         Ok(())
     }
 
