@@ -172,7 +172,10 @@ fn rule(traces: &[Vec<Traced<'_>>], scaling: &Scaling) -> Result<Rule, Extrapola
             Ok(Rule { mappings: vec![mapping], phases: Vec::new() })
         }
         (Scaling::Copies(_), _) => Err(ExtrapolateError::Several),
-        (Scaling::Grid(grid), _) => grids(grid),
+        (Scaling::Grid(grid), _) => {
+            let last = traces.last().map_or(&[][..], Vec::as_slice);
+            grids(grid).map_err(|error| grid::or_other_shape(error, last, grid))
+        }
         (Scaling::Ranks(target), _) => {
             let line = grids(&Grid { traced: None, target: vec![*target] });
             line.or_else(|_: ExtrapolateError| {

@@ -818,6 +818,9 @@ fn what_does_not_suffice_is_refused_with_what_to_give() {
     let wrong = Scaling::Grid(Grid { traced: Some(vec![4, 3]), target: vec![8, 8] });
     let error = refused(&wavefront([3, 4]), &wrong);
     assert!(error.contains("no grid of 4x3: "), "{error}");
+    let error = refused(&wavefront([3, 3]), &onto(&[16]));
+    let expected = "the traced ranks are a grid of 3x3: give as many extents, such as --grid 4x4";
+    assert_eq!(error, expected);
     let line = each([1, 5], |[_, rank], program| {
         let bytes = if rank == 2 { 200 } else { 100 };
         let to = envelope(at([1, 5], Ends::Open, [0, rank + 1]), 3, bytes);
