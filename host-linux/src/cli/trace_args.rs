@@ -83,7 +83,8 @@ pub(super) struct ConversionArgs {
     /// or OPERATION=ALGORITHM[:SEGMENT] [default: known].
     ///
     /// 'known' are those that the library's settings name, else the fixed rules
-    /// of its version of Open MPI; 'loggap trace info' lists them. Files are
+    /// of its version of Open MPI; 'loggap trace info' lists them by names that
+    /// count here, too. Files are
     /// those that 'loggap best --rules' writes. Repeatable; what is named goes
     /// before a file.
     #[arg(long, value_name = "known|FILE|OPERATION=ALGORITHM", value_delimiter = ',')]
