@@ -1065,6 +1065,12 @@ fn points_of_a_sweep_are_as_uncertain_as_what_they_multiply() {
         assert!(latency(2).abs_diff(3 * latency(0)) <= 3, "{key}");
     }
     assert!(of(2, "p05_ps") < of(2, "makespan_ps") && of(2, "makespan_ps") < of(2, "p95_ps"));
+    // Whichever point changes nothing, and so has the draws of the run as given.
+    let around = ["--ranks", "2", "--monte-carlo", "4000", "--sweep", "L=0.5x:3x:6"];
+    let around = monte_carlo(UNCERTAIN, &around);
+    for (point, other) in [(1, 0), (3, 1), (5, 2)] {
+        assert_eq!(around["sweep"]["points"][point], document["sweep"]["points"][other]);
+    }
     let folder = Folder::new();
     let [path, plot, csv] = ["link.json", "s.svg", "s.csv"].map(|name| folder.path(name));
     fs::write(&path, UNCERTAIN).unwrap();
