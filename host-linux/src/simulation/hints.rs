@@ -50,6 +50,8 @@ pub struct Hints<'p> {
 #[derive(Debug, Default)]
 struct Traffic {
     ops: u64,
+    /// Number of operations beyond which nothing is noted.
+    most_ops: u64,
     largest: Option<Bytes>,
     last: Last,
     /// By parameter set of ranks that share no level.
@@ -83,7 +85,7 @@ impl Last {
 }
 
 impl<'p> Hints<'p> {
-    /// Largest number of operations of which anything is noted.
+    /// Largest number of operations of a file or a pattern of which anything is noted.
     pub const MOST_OPS: u64 = 1 << 20;
 
     /// Nothing noted so far of a schedule of `ranks` ranks.
@@ -92,14 +94,15 @@ impl<'p> Hints<'p> {
         Self { sets, ranks, traffic: RefCell::default() }
     }
 
-    /// `sink`, and a note of each operation that passes.
+    /// `sink`, and a note of each operation that passes; nothing if there are more than `most_ops`.
     pub(super) fn noting<'s, S: Sink>(
         hints: Option<&'s Self>,
+        most_ops: u64,
         sink: &'s mut S,
     ) -> impl Sink<Error = S::Error> + use<'s, 'p, S> {
         let mut noted = hints.map(|hints| {
             let mut traffic = hints.traffic.borrow_mut();
-            *traffic = Traffic::new(hints.ranks);
+            *traffic = Traffic { most_ops, ..Traffic::new(hints.ranks) };
             (hints.sets, traffic)
         });
         EachOp::new(sink, move |rank, op: Op| {
@@ -161,8 +164,8 @@ impl<'p> Hints<'p> {
         all.copied().collect()
     }
 
-    /// Size of the largest message; `None` without messages, and for schedules of more than
-    /// [`Hints::MOST_OPS`] operations.
+    /// Size of the largest message; `None` without messages, and for files and
+    /// patterns of more than [`Hints::MOST_OPS`] operations.
     #[must_use]
     pub fn largest(&self) -> Option<Bytes> {
         self.traffic.borrow().largest
@@ -205,7 +208,7 @@ impl Traffic {
     #[inline]
     fn note(&mut self, sets: &ParameterSets, rank: u32, kind: OpKind) {
         self.ops += 1;
-        if self.ops > Hints::MOST_OPS {
+        if self.ops > self.most_ops {
             self.largest = None;
         } else if let OpKind::Send { peer, size, .. } = kind {
             self.send(sets, rank, peer, size);
@@ -342,7 +345,7 @@ mod tests {
         let taper = |ranks: u32, sends: &[(u32, u32, u64)]| {
             let hints = Hints::new(&sets, ranks);
             let mut survey = Survey::default();
-            let mut noting = Hints::noting(Some(&hints), &mut survey);
+            let mut noting = Hints::noting(Some(&hints), Hints::MOST_OPS, &mut survey);
             for &(rank, peer, size) in sends {
                 noting.begin_rank(rank).unwrap();
                 let kind = OpKind::Send { peer, size, tag: 0 };

@@ -96,7 +96,8 @@ impl<'a> LookedUp<'a> {
         sink: &mut S,
         hints: Option<&Hints<'_>>,
     ) -> Result<(), LoadError> {
-        let sink = &mut Hints::noting(hints, sink);
+        let most_ops = if let Self::Extrapolated(_) = self { u64::MAX } else { Hints::MOST_OPS };
+        let sink = &mut Hints::noting(hints, most_ops, sink);
         match self {
             Self::File(file) => Ok(file.feed_numbered(sink)?),
             Self::Extrapolated(program) => Ok(program.feed_numbered(sink)?),
