@@ -283,11 +283,17 @@ fn a_trace_is_simulated_on_more_ranks_stored_and_not() {
     let simulated =
         |more: &[&str]| document(&[&["simulate", "--trace", TRACED], more, &free].concat());
     let copies = ["--extrapolate", "300"];
-    let streamed = simulated(&[&copies[..], &["--threads", "2"]].concat());
+    let looked_up = [&copies[..], &["--program", "streamed"]].concat();
+    let streamed = simulated(&[&looked_up[..], &["--threads", "2"]].concat());
     assert_eq!(streamed["engine"], "windows");
-    let in_order = simulated(&[&copies[..], &["--threads", "1"]].concat());
+    let in_order = simulated(&[&looked_up[..], &["--threads", "1"]].concat());
     assert_eq!(in_order["engine"], "sequential");
-    let stored = simulated(&[&copies[..], &["--program", "stored"]].concat());
+    // Stored unless that takes much memory, or is refused.
+    let stored = simulated(&copies);
+    let little = ["--extrapolate", "300", "--max-memory", "1M", "--preset", "ompi-ib-sdr"];
+    let little = loggap().args(["simulate", "--trace", TRACED]).args(little).ends(0);
+    assert_eq!(little.stdout.matches("extrapolated, and long;").count(), 1, "{}", little.stdout);
+    assert_eq!(little.stderr, "");
     for key in ["ranks", "ops", "events", "makespan_ps", "finish_ps", "extrapolation"] {
         assert_eq!(streamed[key], stored[key], "{key}");
         assert_eq!(streamed[key], in_order[key], "{key}");
@@ -317,11 +323,11 @@ fn a_trace_is_simulated_on_more_ranks_stored_and_not() {
         "recv_overhead_per_byte_s":0,"gap_s":4e-7,"gap_per_byte_s":1e-10}]}"#;
     fs::write(&profile, text).unwrap();
     let profile = profile.to_str().unwrap();
-    for stored in [&[][..], &["--program", "stored"]] {
-        let arguments =
-            ["simulate", "--trace", TRACED, "--extrapolate", "300", "--profile", profile];
-        let told = loggap().args(arguments).args(stored).ends(0).stderr;
-        assert!(told.contains("are extrapolated"), "{stored:?}: {told}");
+    // 30,000 copies have more than a million operations.
+    for more in [&["300", "--program", "streamed"][..], &["30000"]] {
+        let arguments = ["simulate", "--trace", TRACED, "--profile", profile, "--extrapolate"];
+        let told = loggap().args(arguments).args(more).ends(0).stderr;
+        assert!(told.contains("are extrapolated"), "{more:?}: {told}");
     }
 }
 
@@ -384,6 +390,20 @@ fn what_makes_a_trace_a_bad_basis_is_told() {
     let refused = report["refused"].as_array().unwrap();
     let left_out = refused.iter().find(|line| line["call"] == "(message)").unwrap();
     assert!(left_out["calls"].as_u64().unwrap() >= 6, "{report}");
+}
+
+#[test]
+fn the_share_of_messages_without_the_file_of_a_rank_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["0.trace", "trace.json"] {
+        fs::copy(Path::new(TRACED).join(name), folder.path().join(name)).unwrap();
+    }
+    for command in [&["goal", "from-trace"][..], &["simulate", "--trace"]] {
+        let ended = loggap().args(command).arg(folder.path()).args(["--lenient", "-J"]).ends(0);
+        let expected = "(100% of all) left out, as the trace has only one end: a makespan";
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+        assert!(ended.stdout.contains("\"messages_left_out_share\": 1.0"), "{}", ended.stdout);
+    }
 }
 
 /// One rank's file is lost, and the other one has nothing behind its header.

@@ -978,9 +978,44 @@ fn a_measured_one_way_time_that_the_model_does_not_give_is_told() {
     // 4 us + 65,535 · 2 ns are measured; o + L + o + 65,535 · G = 69.5 us are simulated.
     let [_, told] = with_half_rtt("2e-9");
     let expected = "link.json: RTT/2 of 64 KiB is 135 us as measured and 69.5 us by the other \
-                    parameters, which the simulation uses\n";
+                    parameters, which the simulation uses; of this range are 12 of 12 messages\n";
     assert!(told.starts_with("warning: ") && told.ends_with(expected), "{told}");
     assert_eq!(with_half_rtt("1.1e-9")[1], "");
+}
+
+/// Of sizes that are not sent nothing is told, and the handshake of the simulation counts.
+#[test]
+fn one_way_times_are_judged_at_the_sizes_that_are_sent() {
+    let folder = Folder::new();
+    let range = |bytes: [u32; 2], latency: &str, half_rtt: [&str; 2]| {
+        format!(
+            r#"{{"first_bytes":{},"last_bytes":{},"latency_s":{latency},"send_overhead_s":1e-7,
+            "send_overhead_per_byte_s":0,"recv_overhead_s":1e-7,"recv_overhead_per_byte_s":0,"gap_s":1e-7,
+            "gap_per_byte_s":0,"half_rtt_s":{},"half_rtt_per_byte_s":{}}}"#,
+            bytes[0], bytes[1], half_rtt[0], half_rtt[1]
+        )
+    };
+    // 300 ns and 700 ns for one byte; 99 B take 10 us more than they are simulated to.
+    let ranges =
+        [range([1, 99], "1e-7", ["3e-7", "1e-7"]), range([100, 65_536], "5e-7", ["7e-7", "0"])];
+    let profile = format!(r#"{{"schema_version":1,"ranges":[{}]}}"#, ranges.join(","));
+    let profile = folder.written("link.json", &profile);
+    let told = |short: u32, more: &[&str]| {
+        let ops = |what: &str, short: u32| format!("{what} {short}b PEER 1\n{what} 200b PEER 1\n");
+        let [sends, receives] = [("send", "to"), ("recv", "from")]
+            .map(|(what, peer)| ops(what, short).replace("PEER", peer));
+        let receives = receives.replace("from 1", "from 0");
+        let goal = format!("num_ranks 2\nrank 0 {{\n{sends}}}\nrank 1 {{\n{receives}}}\n");
+        let goal = folder.written("s.goal", &goal);
+        let with_profile = ["simulate", &*goal, "--profile", &*profile, "-S", "99"];
+        loggap().args(with_profile).args(more).succeeds().stderr
+    };
+    assert_eq!(told(1, &[]), "");
+    let long = told(99, &[]);
+    assert!(long.contains("RTT/2 of 99 B is 10.1 us as measured and 300 ns"), "{long}");
+    assert!(long.ends_with("of this range are 1 of 2 messages\n"), "{long}");
+    let handshake = told(1, &["--rendezvous", "handshake"]);
+    assert!(handshake.contains("RTT/2 of 200 B is 700 ns as measured and 900 ns"), "{handshake}");
 }
 
 /// The makespans of a broadcast of 8 B, with this profile.
@@ -1030,6 +1065,12 @@ fn points_of_a_sweep_are_as_uncertain_as_what_they_multiply() {
         assert!(latency(2).abs_diff(3 * latency(0)) <= 3, "{key}");
     }
     assert!(of(2, "p05_ps") < of(2, "makespan_ps") && of(2, "makespan_ps") < of(2, "p95_ps"));
+    // Whichever point changes nothing, and so has the draws of the run as given.
+    let around = ["--ranks", "2", "--monte-carlo", "4000", "--sweep", "L=0.5x:3x:6"];
+    let around = monte_carlo(UNCERTAIN, &around);
+    for (point, other) in [(1, 0), (3, 1), (5, 2)] {
+        assert_eq!(around["sweep"]["points"][point], document["sweep"]["points"][other]);
+    }
     let folder = Folder::new();
     let [path, plot, csv] = ["link.json", "s.svg", "s.csv"].map(|name| folder.path(name));
     fs::write(&path, UNCERTAIN).unwrap();

@@ -92,6 +92,20 @@ fn exports_have_a_line_for_each_message_and_open_in_other_programs() {
     let events = events["traceEvents"].as_array().unwrap();
     assert_eq!(events.len(), text.lines().count());
     assert!(events.iter().all(|event| event["ph"] == "X" && event["dur"].as_f64() >= Some(0.0)));
+    let other = path.replace(".json", ".xyz");
+    let refused = loggap().args(["trace", "export", TRACED, "-o", &other]).ends(2).stderr;
+    assert!(refused.contains("the ending .xyz tells no form"), "{refused}");
+    shown(&["export", TRACED, "-o", &other, "--format", "text"]);
+    assert_eq!(fs::read_to_string(other).unwrap(), text);
+}
+
+#[test]
+fn a_file_in_place_of_a_directory_and_the_reverse_are_told_with_what_to_give() {
+    let file = format!("{TRACED}/0.trace");
+    let info = loggap().args(["trace", "info", &file]).ends(2).stderr;
+    assert!(info.contains("a trace is the directory that loggap-mpi trace -o DIR wrote"), "{info}");
+    let merge = loggap().args(["goal", "merge", TRACED, TRACED]).ends(2).stderr;
+    assert!(merge.contains("' is a directory: ") && merge.contains("from-trace"), "{merge}");
 }
 
 #[test]

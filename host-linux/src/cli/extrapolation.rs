@@ -5,8 +5,42 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::output::{Fields, number};
+use crate::terminal::Console;
 use crate::trace::convert::{Line, Report};
 use crate::trace::extrapolate::{Dimension, Extrapolation, Growth};
+
+/// Messages of a trace that its schedule lacks.
+#[derive(Serialize)]
+pub(super) struct LeftOut {
+    messages_left_out: u64,
+    /// Share of all messages.
+    messages_left_out_share: f64,
+}
+
+impl LeftOut {
+    /// Share above which the rest of a program says little about the whole.
+    const MUCH: f64 = 0.05;
+
+    pub(super) fn new(report: &Report) -> Self {
+        Self {
+            messages_left_out: report.messages_left_out(),
+            messages_left_out_share: report.share_left_out(),
+        }
+    }
+
+    pub(super) fn warn(&self, console: &mut Console) {
+        let Self { messages_left_out: messages, messages_left_out_share: share } = *self;
+        if messages > 0 {
+            let much =
+                if share > Self::MUCH { ": a makespan without them means little" } else { "" };
+            console.warn(format_args!(
+                "{} ({}% of all) left out, as the trace has only one end{much}",
+                number::counted(messages, "message"),
+                number::significant(share * 100.0)
+            ));
+        }
+    }
+}
 
 /// Extrapolation of a trace, as JSON and as text.
 #[derive(Serialize)]
@@ -21,6 +55,8 @@ pub(super) struct ExtrapolationReport {
     growths: Vec<(String, Growth)>,
     approximated: Vec<Line>,
     not_understood: Vec<Line>,
+    #[serde(flatten)]
+    pub(super) left_out: LeftOut,
     /// Time that the traced program took, from the return of `MPI_Init` to the last call.
     traced_s: f64,
 }
@@ -55,6 +91,7 @@ impl ExtrapolationReport {
             growths: program.growths().to_vec(),
             approximated: program.report().approximated(),
             not_understood: program.report().refused(),
+            left_out: LeftOut::new(program.report()),
             traced_s: program.report().longest(),
         }
     }
@@ -92,6 +129,8 @@ pub(super) struct ConversionReport {
     traced_s: f64,
     approximated: Vec<Line>,
     refused: Vec<Line>,
+    #[serde(flatten)]
+    pub(super) left_out: LeftOut,
 }
 
 impl ConversionReport {
@@ -100,6 +139,7 @@ impl ConversionReport {
             traced_s: report.longest(),
             approximated: report.approximated(),
             refused: report.refused(),
+            left_out: LeftOut::new(report),
         }
     }
 

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{Coefficient, Parameter, Range, SizeLine};
+use loggap_core::sim::Settings;
 use loggap_core::units::{Bytes, Picos};
 
 use crate::output::number;
 use crate::profile::{ProfileDocument, SizeSpan};
+use crate::simulation::{Job, ParameterSets, Sent, Source, makespan};
 use crate::terminal::Console;
 
 /// Warns about parameters of `document`, read from `path`, that did not converge.
@@ -57,38 +60,48 @@ pub(super) fn extrapolated(
 /// Ratio of one-way times that is worth a warning.
 const UNLIKE: f64 = 1.2;
 
-/// Warns if a message of up to `largest` bytes takes, by o_s + L + o_r + (s − 1)·max(G, O_r), another
-/// time than the RTT/2 that was measured for it: the model has no other slope (copies at both ends,
-/// one after the other, are slower).
+/// Time of a message between two ranks that share no level, as simulated.
+fn one_way(sets: &ParameterSets, settings: Settings, size: Bytes) -> Option<Picos> {
+    let source = Source::Pattern(Pattern::BinomialBroadcast, Options::new(2, size.0.max(1)));
+    makespan(&source, &Job::new(sets.parameters().ok()?, settings)).ok()
+}
+
+/// Warns if a message that is `sent` takes another time in the simulation than the RTT/2 that was
+/// measured for its size: the simulation has the other parameters, and one slope (copies at both
+/// ends, one after the other, are slower). Between the ends of what is sent of a range, the ratio is
+/// between those at the ends.
 pub(super) fn unlike_half_rtt(
     path: &Path,
     document: &ProfileDocument,
-    largest: Bytes,
+    sets: &ParameterSets,
+    settings: Settings,
+    sent: &[Sent],
     console: &mut Console,
 ) {
-    let used = document.ranges.iter().map(|record| &record.range);
-    let differences = used.filter(|range| range.first <= largest).filter_map(|range| {
-        let size = range.last.min(largest);
-        let measured = range.half_rtt.filter(SizeLine::has_slope)?.at(size).picos()?;
-        let (set, receive) = range.loggops_apart(Bytes::default()).ok()?;
-        let per_byte = set.gap_per_byte.max(receive.overhead_per_byte);
-        let further = per_byte.times(size.after_first()).ok()?;
-        let modelled = set.one_byte(&receive).plus(further).ok()?;
-        let [measured, modelled] = [measured, modelled].map(Picos::seconds);
-        let (least, most) = (measured.min(modelled), measured.max(modelled));
-        (least > 0.0).then_some((most / least, size, measured, modelled))
+    let sets = sets.without_levels();
+    let ends = sent.iter().flat_map(|sent| [sent.least, sent.most].map(|size| (sent, size)));
+    let differences = ends.filter_map(|(sent, size)| {
+        let mut ranges = document.ranges.iter().map(|record| &record.range);
+        let half_rtt = ranges.find(|range| range.contains(size))?.half_rtt;
+        let measured = half_rtt.filter(SizeLine::has_slope)?.at(size).picos()?;
+        let simulated = one_way(&sets, settings, size)?;
+        let [measured, simulated] = [measured, simulated].map(Picos::seconds);
+        let (least, most) = (measured.min(simulated), measured.max(simulated));
+        (least > 0.0).then_some((most / least, sent, size, [measured, simulated]))
     });
     let farthest = differences.max_by(|(one, ..), (other, ..)| one.total_cmp(other));
-    if let Some((ratio, size, measured, modelled)) = farthest
+    if let Some((ratio, Sent { messages, .. }, size, times)) = farthest
         && ratio > UNLIKE
     {
+        let [measured, simulated] = times.map(|time| number::in_units(time, number::TIME));
+        let all: u64 = sent.iter().map(|sent| sent.messages).sum();
         console.warn(format_args!(
-            "{}: RTT/2 of {} is {} as measured and {} by the other parameters, which the simulation \
-             uses",
+            "{}: RTT/2 of {} is {measured} as measured and {simulated} by the other parameters, which \
+             the simulation uses; of this range are {} of {} messages",
             path.display(),
             number::size(size.0),
-            number::in_units(measured, number::TIME),
-            number::in_units(modelled, number::TIME),
+            number::count(*messages),
+            number::count(all),
         ));
     }
 }

@@ -68,7 +68,8 @@ pub(super) struct ConversionArgs {
     /// Speed of the processors against the traced ones: a factor, or a file
     /// with one a rank [default: 1].
     ///
-    /// 2 halves all calculations. The last factor of a file counts for all
+    /// 2 halves all calculations, also the traced time to combine bytes in
+    /// reductions. The last factor of a file counts for all
     /// further ranks.
     #[arg(long, value_name = "FACTOR|FILE")]
     cpu_speed: Option<String>,
@@ -82,16 +83,15 @@ pub(super) struct ConversionArgs {
     /// or OPERATION=ALGORITHM[:SEGMENT] [default: known].
     ///
     /// 'known' are those that the library's settings name, else the fixed rules
-    /// of its version of Open MPI; 'loggap trace info' lists them. Files are
+    /// of its version of Open MPI; 'loggap trace info' lists them by names that
+    /// count here, too. Files are
     /// those that 'loggap best --rules' writes. Repeatable; what is named goes
     /// before a file.
     #[arg(long, value_name = "known|FILE|OPERATION=ALGORITHM", value_delimiter = ',')]
     algorithms: Vec<String>,
 
     /// Time to combine a byte in reductions of a trace, in ns/B or with a unit
-    /// [default: that of MPI_Reduce_local where it was traced].
-    ///
-    /// --cpu-speed does not change it.
+    /// [default: that of MPI_Reduce_local where it was traced, over --cpu-speed].
     #[arg(id = "trace_combine", long = "combine", value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true)]
     combine: Option<PerByte>,
 
@@ -253,6 +253,7 @@ impl ConversionArgs {
             overhead: self.trace_overhead,
             combine: self.combine,
             algorithms: self.chosen()?,
+            traced_combine: PerByte::ZERO,
             graph: match self.compat {
                 Some(Compat::Schedgen) => Graph::Schedgen { copies: self.extrapolate.unwrap_or(1) },
                 None => Graph::Derived,

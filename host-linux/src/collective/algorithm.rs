@@ -220,3 +220,16 @@ pub static ALGORITHMS: [Algorithm; 27] = [
     known(O::Scatter, 1, "basic_linear", S::ScatterLinear, Any),
     known(O::Scatter, 2, "binomial", S::ScatterBinomial, Any),
 ];
+
+/// Further algorithms that libraries take; for most of them a similar pattern stands.
+pub static STAND_INS: [Algorithm; 9] = [
+    known(O::Bcast, 4, "split_binary_tree", S::BroadcastBinary, Any),
+    known(O::Bcast, 7, "knomial", S::BroadcastKnomial, Any),
+    known(O::Allreduce, 2, "nonoverlapping", S::AllreduceDoubling, Any),
+    known(O::Allreduce, 5, "segmented_ring", S::AllreduceRing, Any),
+    known(O::Allgather, 6, "two_proc", S::AllgatherRing, Any),
+    known(O::Alltoall, 4, "linear_sync", S::AlltoallLinear, Any),
+    known(O::Alltoall, 5, "two_proc", S::AlltoallPairwise, Any),
+    known(O::Gather, 3, "linear_sync", S::GatherLinear, Any),
+    known(O::Scatter, 3, "linear_nb", S::ScatterLinear, Any),
+];

@@ -31,6 +31,21 @@ impl Chosen {
     }
 }
 
+/// Algorithms of `MPI_Reduce`, in the order of Open MPI's numbers from 1 on.
+pub const REDUCTIONS: [Chosen; 7] = [
+    reduction("linear", Shape::ReduceLinear),
+    reduction("chain", Shape::ReduceChain),
+    reduction("pipeline", Shape::ReduceChain),
+    reduction("binary", Shape::ReduceBinary),
+    reduction("binomial", Shape::ReduceBinomial),
+    reduction("in-order_binary", Shape::ReduceBinary),
+    reduction("rabenseifner", Shape::ReduceBinomial),
+];
+
+const fn reduction(name: &'static str, shape: Shape) -> Chosen {
+    Chosen { name, shape, segment: 0 }
+}
+
 /// Version of Open MPI whose fixed rules count.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FixedRules {
@@ -79,16 +94,9 @@ impl FixedRules {
             Self::V40 => 5,
             Self::V41 => fixed::reduce(ranks, size),
         };
-        let (name, shape) = match number {
-            2 => ("chain", Shape::ReduceChain),
-            3 => ("pipeline", Shape::ReduceChain),
-            4 => ("binary", Shape::ReduceBinary),
-            5 => ("binomial", Shape::ReduceBinomial),
-            6 => ("in-order_binary", Shape::ReduceBinary),
-            7 if !few => ("rabenseifner", Shape::ReduceBinomial),
-            _ => ("linear", Shape::ReduceLinear),
-        };
-        Chosen { name, shape, segment: 0 }
+        let number = if number == 7 && few { 1 } else { number };
+        let [linear, ..] = REDUCTIONS;
+        REDUCTIONS.into_iter().zip(1..).find(|(_, own)| *own == number).map_or(linear, |one| one.0)
     }
 }
 
@@ -100,25 +108,16 @@ fn from_41(operation: Operation, ranks: u32, size: u64) -> Chosen {
     let number = match (operation, fixed::choose(operation, ranks, size)) {
         // Without a fan-out there is one chain.
         (O::Bcast, 2) => return plain("chain", Shape::BroadcastChains { chains: 1 }),
-        (O::Bcast, 4) => return plain("split_binary_tree", Shape::BroadcastBinary),
-        (O::Bcast, 7) => return plain("knomial", Shape::BroadcastKnomial),
         (O::Bcast, 8) if !ranks.is_power_of_two() => {
             return plain("scatter_allgather", Shape::BroadcastScatterRing);
         }
-        (O::Allreduce, 2) => return plain("nonoverlapping", Shape::AllreduceDoubling),
         (O::Allreduce, 4 | 5) if elements < ranks.into() => 3,
-        (O::Allreduce, 5) => return plain("segmented_ring", Shape::AllreduceRing),
         (O::Allreduce, 6) if elements < power_of_two(ranks).into() => 1,
         (O::Allgather, 3) if !ranks.is_power_of_two() => 2,
         (O::Allgather, 5) if !ranks.is_multiple_of(2) => 4,
-        (O::Allgather, 6) => return plain("two_proc", Shape::AllgatherRing),
-        (O::Alltoall, 4) => return plain("linear_sync", Shape::AlltoallLinear),
-        (O::Alltoall, 5) => return plain("two_proc", Shape::AlltoallPairwise),
-        (O::Gather, 3) => return plain("linear_sync", Shape::GatherLinear),
-        (O::Scatter, 3) => return plain("linear_nb", Shape::ScatterLinear),
         (_, number) => number,
     };
-    let found = operation.algorithms().find(|known| known.number == number);
+    let found = operation.with_stand_ins().find(|known| known.number == number);
     found.map_or(plain("linear", Shape::BarrierLinear), |known| plain(known.name, known.shape))
 }
 

@@ -17,9 +17,9 @@ mod operation;
 mod rooted;
 mod rounds;
 
-pub use algorithm::{ALGORITHMS, Algorithm, Condition, Shape};
+pub use algorithm::{ALGORITHMS, Algorithm, Condition, STAND_INS, Shape};
 pub use call::{Call, Chain};
-pub use known::{COMPONENTS, Chosen, FixedRules};
+pub use known::{COMPONENTS, Chosen, FixedRules, REDUCTIONS};
 pub use lists::{all_to_all, allgather, linear, reduce_scatter};
 pub use operation::Operation;
 pub(crate) use rounds::write_op;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::algorithm::{ALGORITHMS, Algorithm};
+use super::algorithm::{ALGORITHMS, Algorithm, STAND_INS};
 
 /// A collective operation.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -91,6 +91,12 @@ impl Operation {
     /// Its algorithms, in the order of Open MPI's numbers.
     pub fn algorithms(self) -> impl Iterator<Item = &'static Algorithm> {
         ALGORITHMS.iter().filter(move |algorithm| algorithm.operation == self)
+    }
+
+    /// Its algorithms, and behind them those of [`STAND_INS`].
+    pub fn with_stand_ins(self) -> impl Iterator<Item = &'static Algorithm> {
+        let others = STAND_INS.iter().filter(move |algorithm| algorithm.operation == self);
+        self.algorithms().chain(others)
     }
 }
 

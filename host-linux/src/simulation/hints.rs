@@ -1,9 +1,10 @@
-//! Largest message of a schedule, and the taper at which links between switches would determine its
+//! Sizes of the messages of a schedule, and the taper at which links between switches would determine its
 //! makespan: noted while the schedule is read for its run.
 
 use std::cell::RefCell;
 
 use loggap_core::goal::{Op, OpKind, Sink};
+use loggap_core::sim::Level;
 use loggap_core::sim::implicit::{Program, Release, Transfer};
 use loggap_core::units::{Bytes, Picos};
 use serde::Serialize;
@@ -25,6 +26,17 @@ pub struct Taper {
     pub taper: f64,
 }
 
+/// Messages with the parameters of one range of sizes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Sent {
+    /// Number of messages.
+    pub messages: u64,
+    /// Smallest size.
+    pub least: Bytes,
+    /// Largest size.
+    pub most: Bytes,
+}
+
 /// Messages of a schedule that runs with these parameters.
 #[derive(Debug)]
 pub struct Hints<'p> {
@@ -38,9 +50,12 @@ pub struct Hints<'p> {
 #[derive(Debug, Default)]
 struct Traffic {
     ops: u64,
+    /// Number of operations beyond which nothing is noted.
+    most_ops: u64,
     largest: Option<Bytes>,
-    /// Size and volume of the last message.
-    known: [u64; 2],
+    last: Last,
+    /// By parameter set of ranks that share no level.
+    sent: Vec<Sent>,
     /// Out of and into each leaf of the smallest size.
     edges: Vec<[u64; 2]>,
     /// First rank of the upper half.
@@ -49,8 +64,28 @@ struct Traffic {
     halves: [u64; 2],
 }
 
+/// The last message.
+#[derive(Debug, Default)]
+struct Last {
+    size: u64,
+    volume: u64,
+    /// Index of its parameter set among those of ranks that share no level.
+    set: usize,
+}
+
+impl Last {
+    /// Its volume is (size − 1)·G, 0 past 2⁶⁴ ps.
+    fn new(sets: &ParameterSets, size: u64) -> Self {
+        let own = sets.without_level();
+        let set = own.iter().rposition(|set| set.first.0 <= size).unwrap_or(0);
+        let gap = own.get(set).map(|set| set.parameters.gap_per_byte);
+        let volume = gap.and_then(|gap| gap.times(Bytes(size).after_first()).ok());
+        Self { size, volume: volume.map_or(0, |volume| volume.0), set }
+    }
+}
+
 impl<'p> Hints<'p> {
-    /// Largest number of operations of which anything is noted.
+    /// Largest number of operations of a file or a pattern of which anything is noted.
     pub const MOST_OPS: u64 = 1 << 20;
 
     /// Nothing noted so far of a schedule of `ranks` ranks.
@@ -59,14 +94,15 @@ impl<'p> Hints<'p> {
         Self { sets, ranks, traffic: RefCell::default() }
     }
 
-    /// `sink`, and a note of each operation that passes.
+    /// `sink`, and a note of each operation that passes; nothing if there are more than `most_ops`.
     pub(super) fn noting<'s, S: Sink>(
         hints: Option<&'s Self>,
+        most_ops: u64,
         sink: &'s mut S,
     ) -> impl Sink<Error = S::Error> + use<'s, 'p, S> {
         let mut noted = hints.map(|hints| {
             let mut traffic = hints.traffic.borrow_mut();
-            *traffic = Traffic::new(hints.ranks);
+            *traffic = Traffic { most_ops, ..Traffic::new(hints.ranks) };
             (hints.sets, traffic)
         });
         EachOp::new(sink, move |rank, op: Op| {
@@ -101,8 +137,35 @@ impl<'p> Hints<'p> {
         }
     }
 
-    /// Size of the largest message; `None` without messages, and for schedules of more than
-    /// [`Hints::MOST_OPS`] operations.
+    /// Notes nothing but sizes of messages, each with their number, of a program that is not read:
+    /// those of which `tell` tells.
+    pub(super) fn note_sizes<T>(
+        hints: Option<&Self>,
+        tell: impl FnOnce(&mut dyn FnMut(u64, u64)) -> T,
+    ) -> T {
+        let Some(Self { sets, ranks, traffic }) = hints else { return tell(&mut |_, _| {}) };
+        let mut traffic = traffic.borrow_mut();
+        *traffic = Traffic::new(*ranks);
+        tell(&mut |size, messages| {
+            traffic.size(sets, size);
+            // Which of them stay within a level is not known.
+            if sets.levels.is_empty() {
+                traffic.count(messages);
+            }
+        })
+    }
+
+    /// Messages between ranks that share no level, by range of sizes, if there are any; none where
+    /// [`Hints::largest`] is not known.
+    #[must_use]
+    pub fn sent(&self) -> Vec<Sent> {
+        let traffic = self.traffic.borrow();
+        let all = traffic.sent.iter().filter(|sent| sent.messages > 0 && traffic.largest.is_some());
+        all.copied().collect()
+    }
+
+    /// Size of the largest message; `None` without messages, and for files and
+    /// patterns of more than [`Hints::MOST_OPS`] operations.
     #[must_use]
     pub fn largest(&self) -> Option<Bytes> {
         self.traffic.borrow().largest
@@ -145,7 +208,7 @@ impl Traffic {
     #[inline]
     fn note(&mut self, sets: &ParameterSets, rank: u32, kind: OpKind) {
         self.ops += 1;
-        if self.ops > Hints::MOST_OPS {
+        if self.ops > self.most_ops {
             self.largest = None;
         } else if let OpKind::Send { peer, size, .. } = kind {
             self.send(sets, rank, peer, size);
@@ -154,11 +217,33 @@ impl Traffic {
 
     #[inline]
     fn send(&mut self, sets: &ParameterSets, rank: u32, peer: u32, size: u64) {
-        self.largest = self.largest.max(Some(Bytes(size)));
-        if size != self.known[0] {
-            self.known = [size, volume(sets, Bytes(size))];
+        self.size(sets, size);
+        let is_near = |far: &Level| rank / far.places == peer / far.places;
+        if !sets.levels.last().is_some_and(is_near) {
+            self.count(1);
         }
-        self.add(rank, peer, self.known[1]);
+        self.add(rank, peer, self.last.volume);
+    }
+
+    #[inline]
+    fn size(&mut self, sets: &ParameterSets, size: u64) {
+        self.largest = self.largest.max(Some(Bytes(size)));
+        if size != self.last.size {
+            self.last = Last::new(sets, size);
+        }
+    }
+
+    /// Counts messages as long as the last one.
+    #[inline]
+    fn count(&mut self, messages: u64) {
+        let (set, size) = (self.last.set, Bytes(self.last.size));
+        if self.sent.len() <= set {
+            self.sent.resize(set + 1, Sent::default());
+        }
+        let Some(sent) = self.sent.get_mut(set) else { return };
+        let least = if sent.messages == 0 { size } else { sent.least.min(size) };
+        let messages = sent.messages.saturating_add(messages);
+        *sent = Sent { messages, least, most: sent.most.max(size) };
     }
 
     /// Adds a message between two ranks.
@@ -180,13 +265,6 @@ impl Traffic {
             add(self.edges.get_mut(to as usize).map(|[_, into]| into));
         }
     }
-}
-
-/// (s − 1)·G without levels of nearness; 0 past 2⁶⁴ ps.
-fn volume(sets: &ParameterSets, size: Bytes) -> u64 {
-    let own = sets.protocols.iter().rfind(|protocol| protocol.first <= size);
-    let gap = own.or(sets.protocols.first()).map(|protocol| protocol.parameters.gap_per_byte);
-    gap.and_then(|gap| gap.times(size.after_first()).ok()).map_or(0, |volume| volume.0)
 }
 
 #[cfg(test)]
@@ -226,8 +304,8 @@ mod tests {
                 let source = Source::Pattern(pattern, options);
                 source.feed(&mut Survey::default(), Some(&read)).unwrap();
                 let [own, read] = [own, read].map(|hints| {
-                    let Traffic { largest, edges, halves, .. } = hints.traffic.into_inner();
-                    (largest, edges, halves)
+                    let Traffic { largest, sent, edges, halves, .. } = hints.traffic.into_inner();
+                    (largest, sent, edges, halves)
                 });
                 assert_eq!(own, read, "{pattern:?} on {ranks}");
                 computed += 1;
@@ -237,12 +315,37 @@ mod tests {
     }
 
     #[test]
+    fn messages_are_counted_by_range_of_sizes_and_those_within_a_level_left_out() {
+        let one = sets();
+        let range = |first| Protocol { first: Bytes(first), ..one.protocols[0] };
+        let far = ParameterSets::new([1, 100, 1_000].map(range).to_vec(), Vec::new());
+        let with_level = far.clone().with_level(2.try_into().unwrap(), one);
+        let sent = |[messages, least, most]: [u64; 3]| Sent {
+            messages,
+            least: Bytes(least),
+            most: Bytes(most),
+        };
+        let sends = [(0, 1, 0), (0, 2, 99), (0, 1, 5), (0, 2, 2_000), (1, 2, 1_000)];
+        for (sets, below) in [(&far, [3, 0, 99]), (&with_level, [1, 99, 99])] {
+            let hints = Hints::new(sets, 4);
+            sends.iter().for_each(|&(rank, peer, size)| {
+                hints.traffic.borrow_mut().send(sets, rank, peer, size);
+            });
+            assert_eq!(hints.sent(), [sent(below), sent([2, 1_000, 2_000])]);
+        }
+        let hints = Hints::new(&far, 4);
+        Hints::note_sizes(Some(&hints), |note| sends.iter().for_each(|send| note(send.2, 7)));
+        assert_eq!(hints.sent(), [sent([21, 0, 99]), sent([14, 1_000, 2_000])]);
+        assert_eq!(hints.largest(), Some(Bytes(2_000)));
+    }
+
+    #[test]
     fn the_taper_that_decides_is_that_of_the_busiest_leaf() {
         let sets = sets();
         let taper = |ranks: u32, sends: &[(u32, u32, u64)]| {
             let hints = Hints::new(&sets, ranks);
             let mut survey = Survey::default();
-            let mut noting = Hints::noting(Some(&hints), &mut survey);
+            let mut noting = Hints::noting(Some(&hints), Hints::MOST_OPS, &mut survey);
             for &(rank, peer, size) in sends {
                 noting.begin_rank(rank).unwrap();
                 let kind = OpKind::Send { peer, size, tag: 0 };

@@ -18,7 +18,7 @@ mod streamed;
 pub mod windows;
 
 pub use buffering::{BlockedSend, Buffering};
-pub use hints::{Hints, Taper};
+pub use hints::{Hints, Sent, Taper};
 pub use implicit::{Computed, bytes_needed, run_pattern};
 pub use memory::OwnedMemory;
 pub use network::{

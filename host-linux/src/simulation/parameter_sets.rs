@@ -159,9 +159,24 @@ impl ParameterSets {
         Ok(Self::new(protocols, receive))
     }
 
+    /// Sets of ranks that share no level.
+    #[must_use]
+    pub fn without_level(&self) -> &[Protocol] {
+        let own = self.levels.first().map_or(self.protocols.len(), |near| near.first);
+        self.protocols.get(..own).unwrap_or_default()
+    }
+
+    /// The sets if no ranks share a level.
+    #[must_use]
+    pub fn without_levels(&self) -> Self {
+        let protocols = self.without_level().to_vec();
+        let receive = self.receive.iter().take(protocols.len()).copied().collect();
+        Self::new(protocols, receive)
+    }
+
     /// All sets, from the nearest level to the farthest; those without a level come last.
     pub fn by_level(&self) -> impl Iterator<Item = LevelSet<'_>> {
-        let own = self.levels.first().map_or(self.protocols.len(), |near| near.first);
+        let own = self.without_level().len();
         let levels = self.levels.iter().enumerate();
         let of_level = levels.flat_map(|(at, level)| std::iter::repeat_n(at, level.sets));
         let near = of_level.zip(self.protocols.iter().enumerate().skip(own));

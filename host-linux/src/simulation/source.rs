@@ -218,7 +218,8 @@ impl Source {
         sink: &mut S,
         hints: Option<&Hints<'_>>,
     ) -> Result<(), LoadError> {
-        let sink = &mut Hints::noting(hints, sink);
+        let most_ops = if let Self::Trace(_) = self { u64::MAX } else { Hints::MOST_OPS };
+        let sink = &mut Hints::noting(hints, most_ops, sink);
         match self {
             Self::File(file) => Ok(file.feed_numbered(sink)?),
             Self::Pattern(pattern, options) => {

@@ -96,7 +96,8 @@ impl<'a> LookedUp<'a> {
         sink: &mut S,
         hints: Option<&Hints<'_>>,
     ) -> Result<(), LoadError> {
-        let sink = &mut Hints::noting(hints, sink);
+        let most_ops = if let Self::Extrapolated(_) = self { u64::MAX } else { Hints::MOST_OPS };
+        let sink = &mut Hints::noting(hints, most_ops, sink);
         match self {
             Self::File(file) => Ok(file.feed_numbered(sink)?),
             Self::Extrapolated(program) => Ok(program.feed_numbered(sink)?),
@@ -104,7 +105,8 @@ impl<'a> LookedUp<'a> {
     }
 
     /// Reads all of the program, notes hints, and counts the operations of each rank. `None` if one is
-    /// not on the first processor and interface, or has a wildcard.
+    /// not on the first processor and interface, or has a wildcard. Of long extrapolated programs only
+    /// the sizes of messages are noted.
     pub(super) fn counts(self, limit: &Limit<'_>) -> Result<Option<Counts>, LoadError> {
         let ranks = self.ranks();
         let needed = self.besides().lookups.saturating_add(u64::from(ranks) * 12);
@@ -112,7 +114,8 @@ impl<'a> LookedUp<'a> {
             return Err(LoadError::Memory { needed, allowed: limit.bytes });
         }
         if let Self::Extrapolated(program) = self {
-            let counts = program.counts().map_err(LoadError::Pages)?;
+            let counts = Hints::note_sizes(limit.hints, |note| program.counts(note));
+            let counts = counts.map_err(LoadError::Pages)?;
             let of = |counts: &Counts| counts.iter().flatten().map(|n| u64::from(*n)).sum::<u64>();
             let are_few = counts.as_ref().is_some_and(|counts| of(counts) <= Hints::MOST_OPS);
             if limit.hints.is_some() && are_few {

@@ -101,6 +101,9 @@ pub enum TraceError {
 fn hint(path: &Path, source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::NotFound if !is_of_rank(path) => "; loggap-mpi trace -o DIR writes it",
+        io::ErrorKind::NotADirectory => {
+            "; a trace is the directory that loggap-mpi trace -o DIR wrote"
+        }
         _ => "",
     }
 }

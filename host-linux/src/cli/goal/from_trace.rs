@@ -8,7 +8,7 @@ use loggap_core::goal::{Misuse, Sink};
 use serde::Serialize;
 
 use super::{Extent, Form, Source, StreamWriter, Target, Trouble, WriteError, Writer};
-use crate::cli::extrapolation::ExtrapolationReport;
+use crate::cli::extrapolation::{ExtrapolationReport, LeftOut};
 use crate::cli::trace_args::{ConversionArgs, grid};
 use crate::output::number;
 use crate::schedule::{EachOp, TraceSchedule};
@@ -79,6 +79,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             console.note(line);
         }
     }
+    document.left_out.warn(console);
     if document.unmatched == 0 {
         return Ok(Exit::Done);
     }
@@ -151,6 +152,8 @@ struct Document {
     converted: Vec<Line>,
     approximated: Vec<Line>,
     refused: Vec<Line>,
+    #[serde(flatten)]
+    left_out: LeftOut,
 }
 
 impl Document {
@@ -167,6 +170,7 @@ impl Document {
             converted: report.converted(),
             approximated: report.approximated(),
             refused: report.refused(),
+            left_out: LeftOut::new(report),
         }
     }
 

@@ -215,5 +215,12 @@ impl<E: Into<WriteError>> From<FeedError<E>> for Trouble {
 
 /// Opens an input.
 fn open(path: &Path) -> Result<ScheduleFile, CliError> {
+    if path.is_dir() {
+        return Err(CliError::usage(format_args!(
+            "'{0}' is a directory: if it is that of a trace, 'loggap goal from-trace {0} -o FILE' makes \
+             a schedule",
+            path.display()
+        )));
+    }
     ScheduleFile::open(path).map_err(CliError::usage)
 }

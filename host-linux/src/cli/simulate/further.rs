@@ -57,7 +57,7 @@ impl Further<'_> {
     /// Adds draws and sweeps to `report`. Ctrl-C stops them and keeps the completed runs.
     pub(super) fn run(
         &self,
-        monte_carlo: Option<MonteCarlo>,
+        mut monte_carlo: Option<MonteCarlo>,
         sweep: Option<SweepJob>,
         report: &mut Report,
         failures: &mut Failures,
@@ -66,7 +66,7 @@ impl Further<'_> {
         if monte_carlo.is_some() || sweep.is_some() {
             self.interrupt.listen();
         }
-        if let Some(monte_carlo) = &monte_carlo
+        if let Some(monte_carlo) = &mut monte_carlo
             && let Some(drawn) = monte_carlo.run(self, failures, console)
         {
             report.add_monte_carlo(drawn);

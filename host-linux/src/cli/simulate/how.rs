@@ -29,7 +29,7 @@ pub(super) struct How {
     program: &'static str,
     /// Why streamed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) program_reason: Option<String>,
+    program_reason: Option<String>,
     /// Largest number of active operations, if only these were in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     under_way_most: Option<u64>,

@@ -152,8 +152,9 @@ pub struct Args {
 
     /// Keep operations in memory, or stream them from disk.
     ///
-    /// Streamed needs a binary file [default: stored; streamed if that would exceed
-    /// --max-memory].
+    /// Streamed needs a binary file, or a trace on more ranks [default: stored;
+    /// streamed if that would exceed --max-memory, or a trace on more ranks has over
+    /// 8 million operations].
     #[arg(help_heading = "Run", long, value_enum, value_name = "FORM", conflicts_with = "pattern")]
     program: Option<ProgramForm>,
 
@@ -523,7 +524,8 @@ impl Prepared {
             && let Some(largest) = hints.largest()
         {
             profile_warnings::extrapolated(path, profile, largest, console);
-            profile_warnings::unlike_half_rtt(path, profile, largest, console);
+            let (settings, sent) = (args.settings.settings(), hints.sent());
+            profile_warnings::unlike_half_rtt(path, profile, &sets, settings, &sent, console);
         }
         report.add_taper(hints.taper(outcome.finished.makespan));
         if args.sensitivity {

@@ -25,6 +25,8 @@ pub(super) struct MonteCarlo {
     eager_limit: Bytes,
     /// Measured parameter sets, without variation.
     measured: ParameterSets,
+    /// 5% and 95% of the makespans, once all draws were run and completed.
+    as_given: Option<[Picos; 2]>,
 }
 
 /// Outcome of the draws.
@@ -81,13 +83,14 @@ impl MonteCarlo {
         })?;
         let eager_limit = args.parameters.eager_limit(Some(profile));
         let measured = measured.clone();
-        Ok(Some(Self { draws, seed: args.pattern.seed, parameters, eager_limit, measured }))
+        let (seed, as_given) = (args.pattern.seed, None);
+        Ok(Some(Self { draws, seed, parameters, eager_limit, measured, as_given }))
     }
 
     /// Makespans of all draws. Draws for which the schedule does not complete are added to
     /// `failures`.
     pub(super) fn run(
-        &self,
+        &mut self,
         further: &Further<'_>,
         failures: &mut Failures,
         console: &mut Console,
@@ -105,6 +108,7 @@ impl MonteCarlo {
         let ended = run_each_point(source, draws, &point, plan, &|| line.advance());
         drop(line);
         let mut ended = failures.add(ended.map_err(CliError::from))?;
+        self.as_given = spread(&ended);
         ended.retain(|ended| !matches!(ended, Err(RunError::Interrupted)));
         let interrupted = interrupted(ended.len(), self.draws as usize, "draws");
         let makespans = ended.iter().flatten().map(|run| run.makespan.0).collect();
@@ -128,7 +132,8 @@ impl MonteCarlo {
     }
 
     /// The makespans of draws at each point of a sweep: the same draws at all points, and
-    /// factors are of what is drawn.
+    /// factors are of what is drawn. Those of [`MonteCarlo::run`] are not repeated at the point
+    /// that changes nothing.
     pub(super) fn over(
         &self,
         sweep: &Sweep,
@@ -137,16 +142,27 @@ impl MonteCarlo {
     ) -> Result<Spread, CliError> {
         let Further { args, source, plan, .. } = further;
         let draws = self.draws as usize;
-        let count = sweep.count() * draws;
+        let changes_nothing = |at: &usize| {
+            let mut drawn = (0..draws).map(|draw| self.point(draw, args).sets);
+            drawn.all(|sets| sweep.sets_around(&sets, *at) == sets)
+        };
+        let known = self.as_given.and_then(|_| (0..sweep.count()).find(changes_nothing));
+        let open: Vec<usize> = (0..sweep.count()).filter(|at| Some(*at) != known).collect();
+        let count = open.len() * draws;
         let line = RunsLine::new(console, count as u64);
         let point = |at: usize| {
             let Point { sets, phases } = self.point(at % draws, args);
-            Point { sets: sweep.sets_around(&sets, at / draws), phases }
+            let swept = open.get(at / draws).copied().unwrap_or_default();
+            Point { sets: sweep.sets_around(&sets, swept), phases }
         };
         let ended = run_each_point(source, count, &point, plan, &|| line.advance())?;
         let done = ended.iter().filter(|ended| !matches!(ended, Err(RunError::Interrupted)));
+        let mut points: Vec<_> = ended.chunks(draws).map(spread).collect();
+        if let Some(at) = known {
+            points.insert(at, self.as_given);
+        }
         Ok(Spread {
-            points: ended.chunks(draws).map(spread).collect(),
+            points,
             interrupted: interrupted(done.count(), count, "draws at points of the sweep"),
             failure: failure(&ended),
         })

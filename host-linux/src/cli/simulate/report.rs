@@ -325,9 +325,9 @@ impl Report {
     }
 
     pub(super) fn print(&self, args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-        if let (None, Some(reason)) = (args.program, &self.how.program_reason) {
-            console.note(format_args!("the operations were looked up as it ran: {reason}"));
-        }
+        let extrapolated = self.extrapolation.as_ref().map(|report| &report.left_out);
+        let left_out = extrapolated.or(self.conversion.as_ref().map(|report| &report.left_out));
+        left_out.into_iter().for_each(|left_out| left_out.warn(console));
         let digits = args.format.digits(console);
         let width = console.data_terminal.map_or(WIDTH, |terminal| terminal.width.min(WIDTH));
         console.report(args.format.json, self, |out| self.print_text(out, digits, width))?;

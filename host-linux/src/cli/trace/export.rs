@@ -25,8 +25,8 @@ pub(super) struct Args {
     #[arg(value_name = "DIR")]
     input: PathBuf,
 
-    /// Form to write [default: by the ending of -o: .csv, .jsonl for json, .json for perfetto; else
-    /// text].
+    /// Form to write [default: by the ending of -o: .txt, .csv, .jsonl for json, .json for
+    /// perfetto; text without an ending].
     #[arg(long, value_enum)]
     format: Option<Format>,
 
@@ -52,12 +52,18 @@ enum Format {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let mut files = NamedFiles::default();
     let ending = args.output.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
-    let format = args.format.unwrap_or(match ending {
-        Some("csv") => Format::Csv,
-        Some("jsonl") => Format::Json,
-        Some("json") => Format::Perfetto,
-        _ => Format::Text,
-    });
+    let format = match (args.format, ending) {
+        (Some(format), _) => format,
+        (None, None | Some("txt")) => Format::Text,
+        (None, Some("csv")) => Format::Csv,
+        (None, Some("jsonl")) => Format::Json,
+        (None, Some("json")) => Format::Perfetto,
+        (None, Some(other)) => {
+            return Err(CliError::usage(format_args!(
+                "the ending .{other} tells no form, as .txt, .csv, .jsonl and .json do: give --format"
+            )));
+        }
+    };
     let endings: &[&str] = match format {
         Format::Csv | Format::Pairs => &["csv"],
         Format::Json => &["jsonl", "json"],

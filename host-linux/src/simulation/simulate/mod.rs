@@ -40,8 +40,9 @@ pub struct Job<'a> {
     pub threads: usize,
     /// Patterns with fewer messages are computed on a single thread.
     pub least_messages: u64,
-    /// Location of a file's operations during the run. By default they are read from the file only
-    /// if they do not all fit into memory.
+    /// Location of the operations of a file or an extrapolated trace during the run. By default
+    /// those of a file are looked up only if they do not all fit into memory, those of a trace if
+    /// there are many.
     pub program: Option<ProgramForm>,
     /// Processes that share the ranks.
     pub processes: &'a dyn Processes,
@@ -254,6 +255,11 @@ pub(super) const WATCHED: u64 = 1 << 18;
 /// Smaller number on a network, where each event may examine all messages in flight.
 pub(super) const WATCHED_ON_NETWORK: u64 = 1 << 10;
 
+/// Most operations of an extrapolated trace that are stored unless it is asked for.
+const STORED_OPS: u64 = 1 << 23;
+/// Memory of a stored operation, with dependencies and a margin, bytes.
+const STORED_OP_BYTES: u64 = 128;
+
 /// Callback for progress reports.
 pub type Watch<'w> = &'w dyn Fn(Progress);
 
@@ -309,13 +315,16 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Why the operations of `source` are looked up and not stored, if that is certain.
+    /// Why the operations of `source` are looked up and not stored, if that is certain: stored ones
+    /// run faster.
     fn looked_up(&self, source: &Source) -> Option<&'static str> {
-        match self.program {
-            Some(ProgramForm::Streamed) => Some("asked for"),
-            None if !self.wanted.causes && source.extrapolation().is_some() => {
-                Some("it is extrapolated from a trace")
-            }
+        let most_ops = STORED_OPS.min(self.most_bytes / STORED_OP_BYTES);
+        match (self.program, source.extrapolation()) {
+            (Some(ProgramForm::Streamed), _) => Some("asked for"),
+            (None, Some(program)) if !self.wanted.causes && !program.has_at_most(most_ops) => Some(
+                "extrapolated, and long; --program stored is faster on few ranks, and takes more \
+                     memory",
+            ),
             _ => None,
         }
     }

@@ -83,7 +83,7 @@ impl Job<'_> {
             return Ok(Err("one thread is as fast so, and takes less memory"));
         }
         if self.processes.count() == 1 && program.ranks() < LEAST_RANKS {
-            return Ok(Err("windows of fewer than 512 ranks are not faster"));
+            return Ok(Err("looked up, windows of fewer than 512 ranks are not faster"));
         }
         if self.wanted.observed() {
             return Ok(Err("what happens is observed in the order in which it does"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::collective::{Algorithm, COMPONENTS, Chosen, FixedRules, Operation, Shape};
+use crate::collective::{Algorithm, COMPONENTS, Chosen, FixedRules, Operation, REDUCTIONS, Shape};
 use crate::trace::Description;
 
 /// Algorithms of collective operations: those that are named, else by a file of rules, else those
@@ -10,6 +10,8 @@ use crate::trace::Description;
 #[derive(Clone, Debug, Default)]
 pub struct Algorithms {
     named: Named,
+    /// Named algorithm of `MPI_Reduce`, for which there are no rules.
+    reduction: Option<Chosen>,
     rules: Vec<Rules>,
     library: Library,
 }
@@ -43,18 +45,20 @@ struct Rules {
 #[derive(Debug, thiserror::Error)]
 pub enum AlgorithmsError {
     /// No operation has this name.
-    #[error("no collective operation is called '{name}': {}", names(Operation::ALL.iter().map(|o| o.name())))]
+    #[error("no collective operation is called '{name}': {}", names(Operation::ALL.iter().map(|o| o.name()).chain([REDUCE])))]
     Operation {
         /// Name.
         name: String,
     },
     /// The operation has no algorithm of this name.
-    #[error("{operation} has no algorithm '{name}': {}", names(operation.algorithms().map(|known| known.name)))]
+    #[error("{operation} has no algorithm '{name}': {}", names(known.iter().copied()))]
     Algorithm {
         /// Operation.
-        operation: Operation,
+        operation: &'static str,
         /// Name.
         name: String,
+        /// Names that there are.
+        known: Vec<&'static str>,
     },
     /// A file of rules is wrong.
     #[error("line {line}: {expected} expected")]
@@ -65,6 +69,9 @@ pub enum AlgorithmsError {
         expected: &'static str,
     },
 }
+
+/// The collective operation that is no [`Operation`], as no rules are read for it.
+const REDUCE: &str = "reduce";
 
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
@@ -77,13 +84,25 @@ impl Algorithms {
     ///
     /// [`AlgorithmsError`].
     pub fn name(&mut self, operation: &str, algorithm: &str) -> Result<(), AlgorithmsError> {
-        let found = Operation::named(operation);
-        let wrong = || AlgorithmsError::Operation { name: operation.to_owned() };
-        let operation = found.ok_or_else(wrong)?;
         let (name, segment) = algorithm.split_once(':').unwrap_or((algorithm, "0"));
-        let plain = name.replace('-', "_");
-        let found = operation.algorithms().find(|known| known.name == plain);
-        let wrong = || AlgorithmsError::Algorithm { operation, name: algorithm.to_owned() };
+        let is_it = |known: &str| known.replace('-', "_") == name.replace('-', "_");
+        let wrong = |operation, known| {
+            let name = algorithm.to_owned();
+            AlgorithmsError::Algorithm { operation, name, known }
+        };
+        if operation == REDUCE {
+            let found = REDUCTIONS.into_iter().find(|known| is_it(known.name));
+            let all = || REDUCTIONS.map(|known| known.name).to_vec();
+            let chosen = found.filter(|_| !algorithm.contains(':'));
+            self.reduction = Some(chosen.ok_or_else(|| wrong(REDUCE, all()))?);
+            return Ok(());
+        }
+        let found = Operation::named(operation);
+        let operation =
+            found.ok_or_else(|| AlgorithmsError::Operation { name: operation.to_owned() })?;
+        let found = operation.with_stand_ins().find(|known| is_it(known.name));
+        let all = || operation.with_stand_ins().map(|known| known.name).collect();
+        let wrong = || wrong(operation.name(), all());
         let known = found.ok_or_else(wrong)?;
         let segment = crate::flags::parse::size(segment).map_err(|_| wrong())?;
         if segment > 0 && !known.segments {
@@ -109,10 +128,13 @@ impl Algorithms {
 
     /// Why the messages of a call are not those that the library sends; `None` if they are.
     pub(super) fn unlike(&self, name: &str, ranks: u32, size: u64) -> Option<&'static str> {
-        let is_chosen = Operation::named(name).is_some_and(|operation| {
-            possible(&self.named, operation, ranks).is_some()
-                || by_rules(&self.rules, operation, ranks, u64::MAX / 2).is_some()
-        });
+        let is_chosen = match Operation::named(name) {
+            Some(operation) => {
+                possible(&self.named, operation, ranks).is_some()
+                    || by_rules(&self.rules, operation, ranks, u64::MAX / 2).is_some()
+            }
+            None => name == REDUCE && self.reduction.is_some(),
+        };
         if ranks < 2 {
             None
         } else if !is_chosen && self.unknown(name, ranks).is_some() {
@@ -148,8 +170,8 @@ impl Algorithms {
     /// Algorithm of a call by its name in lower case; `None` if libraries have one only, or which is
     /// not known.
     pub(in crate::trace) fn of_call(&self, name: &str, ranks: u32, size: u64) -> Option<Chosen> {
-        if name == "reduce" {
-            return Some(self.library.fixed.reduce(ranks, size));
+        if name == REDUCE {
+            return Some(self.reduction.unwrap_or_else(|| self.library.fixed.reduce(ranks, size)));
         }
         Some(self.choose(Operation::named(name)?, ranks, size))
     }
@@ -205,7 +227,7 @@ impl Library {
         for operation in Operation::ALL {
             let number_of = |what: &str| number(&format!("tuned_{operation}_algorithm{what}"));
             let Some(chosen) = number_of("") else { continue };
-            let known = operation.algorithms().find(|known| u64::from(known.number) == chosen);
+            let known = operation.with_stand_ins().find(|known| u64::from(known.number) == chosen);
             let Some(known) = known else { continue };
             let segment = number_of("_segmentsize").unwrap_or(0);
             self.forced.push((known, if known.segments { segment } else { 0 }));
@@ -257,7 +279,7 @@ fn by_rules(all: &[Rules], operation: Operation, ranks: u32, size: u64) -> Optio
     let (_, row) = rows().rev().find(|(from, _)| *from <= ranks).or_else(|| rows().next())?;
     let all = operation.rule_size(size, ranks);
     let &[_, number, fanout, segment] = row.iter().rev().find(|[from, ..]| *from <= all)?;
-    let known = operation.algorithms().find(|known| u64::from(known.number) == number)?;
+    let known = operation.with_stand_ins().find(|known| u64::from(known.number) == number)?;
     if !known.condition.holds(ranks) {
         return None;
     }
@@ -420,6 +442,35 @@ mod tests {
         let none = ("MPIR_CVAR_DEVICE_COLLECTIVES", "none");
         let said = of("MPICH Version: 4.0.2", &[own, none], None);
         assert_eq!(said, ("bruck", "rabenseifner", None));
+    }
+
+    /// Whatever `trace info` prints.
+    #[test]
+    fn what_a_library_takes_can_be_named() {
+        let names = Operation::ALL.map(Operation::name);
+        for library in ["Open MPI v4.0.7, package: x", "Open MPI v4.1.4, package: x"] {
+            let mut own = Algorithms::default();
+            own.set_library(&trace(library, &[], None));
+            for ranks in [2, 3, 4, 5, 6, 8, 16, 33, 64, 128, 256, 1_024, 4_096] {
+                for size in (0..24).map(|power| 1 << power) {
+                    for name in names.into_iter().chain([REDUCE]) {
+                        let chosen = own.of_call(name, ranks, size).unwrap();
+                        let mut named = Algorithms::default();
+                        named.name(name, chosen.name).unwrap();
+                        let is_one_of_several =
+                            ["chain", "scatter_allgather"].contains(&chosen.name);
+                        let found = named.of_call(name, ranks, size).unwrap();
+                        assert!(
+                            is_one_of_several || found.name == chosen.name,
+                            "{name} {chosen:?}"
+                        );
+                    }
+                }
+            }
+        }
+        let mut all = Algorithms::default();
+        let error = all.name(REDUCE, "binary:4K").unwrap_err().to_string();
+        assert!(error.starts_with("reduce has no algorithm 'binary:4K': linear, chain"), "{error}");
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::vec;
 
 use loggap_core::goal::{DependsOn, Op, OpKind, Sink};
 use loggap_core::trace::{Collective, Direction, Envelope, NO_PEER};
-use loggap_core::units::Picos;
+use loggap_core::units::{PerByte, Picos};
 
 use super::rank::{Converted, Group, RankConverter, processor};
-use super::{Class, Options};
+use super::{Algorithms, Class};
 use crate::collective::{
     Call, Chosen, Dependency, Placement, Round, Shape, all_to_all, allgather, linear,
     reduce_scatter, write_op, write_rounds,
@@ -68,11 +68,16 @@ impl CollectiveCall {
         Self::new("barrier", &nothing, [&list, &list], &Communicator::default())
     }
 
-    /// Messages of `own` in a group of `ranks`; `None` if no algorithm is known.
-    pub(in crate::trace) fn plan(&self, options: &Options, own: u32, ranks: u32) -> Option<Plan> {
+    /// Messages of `own` in a group of `ranks`, which takes `combine` for a byte of a reduction;
+    /// `None` if no algorithm is known.
+    pub(in crate::trace) fn plan(
+        &self,
+        algorithms: &Algorithms,
+        combine: PerByte,
+        [own, ranks]: [u32; 2],
+    ) -> Option<Plan> {
         let &Self { root, in_place, .. } = self;
         let [sent, received] = &self.lists;
-        let combine = options.combine.unwrap_or_default();
         // With MPI_IN_PLACE only the other count is significant.
         let size = self.sent.max(self.received);
         let of_shape = |shape, segment, root| {
@@ -83,9 +88,7 @@ impl CollectiveCall {
             };
             Some(planned(rounds, root))
         };
-        if let Some(Chosen { shape, segment, .. }) =
-            options.algorithms.of_call(&self.name, ranks, size)
-        {
+        if let Some(Chosen { shape, segment, .. }) = algorithms.of_call(&self.name, ranks, size) {
             return of_shape(shape, segment, root);
         }
         let at_once = |rounds| Some(planned(rounds, 0));
@@ -230,8 +233,8 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
         at: Tagged<'_, 't>,
     ) -> Converted<Class, S> {
         let Tagged { group, tag } = at;
-        let options = &self.conversion.options;
-        let Some(plan) = call.plan(options, group.own, group.size) else {
+        let algorithms = &self.conversion.options.algorithms;
+        let Some(plan) = call.plan(algorithms, self.combine, [group.own, group.size]) else {
             return Ok(Class::Refused("no algorithm is known"));
         };
         let is_alone = group.size < 2 && self.conversion.ranks() > 1;

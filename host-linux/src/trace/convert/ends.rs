@@ -65,18 +65,20 @@ pub(super) struct WithBothEnds<'e> {
     ends: &'e Ends,
     rank: u32,
     passed: HashMap<(Key, bool), u64>,
-    /// Number of operations that were left out.
-    pub(super) left_out: u64,
+    /// Sends and receives that were kept, and those that were left out.
+    pub(super) counted: [u64; 2],
 }
 
 impl<'e> WithBothEnds<'e> {
     pub(super) fn new(ends: &'e Ends, rank: u32) -> Self {
-        Self { ends, rank, passed: HashMap::new(), left_out: 0 }
+        Self { ends, rank, passed: HashMap::new(), counted: [0; 2] }
     }
 
     /// `op`, or where its message lacks the other end, nothing in its place.
     pub(super) fn pass(&mut self, op: Op) -> Op {
         let Some((key, direction)) = end(self.rank, op.kind) else { return op };
+        let [kept, left_out] = &mut self.counted;
+        *kept += 1;
         let is_send = direction == Direction::Send;
         // A receive from any source may take it.
         if is_send && self.ends.wild.contains_key(&key.1) {
@@ -88,7 +90,8 @@ impl<'e> WithBothEnds<'e> {
         if *passed <= *sends.min(receives) {
             return op;
         }
-        self.left_out += 1;
+        *kept -= 1;
+        *left_out += 1;
         Op { kind: OpKind::Calc { duration: Picos::ZERO }, ..op }
     }
 }

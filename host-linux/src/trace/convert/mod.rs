@@ -71,14 +71,31 @@ pub struct Options {
     pub cpu_speed: Vec<f64>,
     /// Time between two calls that the tracer took, in nanoseconds; `None` for that of the trace.
     pub overhead: Option<f64>,
-    /// Time to combine a byte of two vectors in reductions; `None` for that of the trace.
+    /// Time to combine a byte of two vectors in reductions; `None` for that of the trace, over the
+    /// speed of the rank.
     pub combine: Option<PerByte>,
+    /// That of the trace, which [`Conversion::new`] sets.
+    pub traced_combine: PerByte,
     /// Algorithms of collective operations.
     pub algorithms: Algorithms,
     /// Treatment of traces that are not whole.
     pub strictness: Strictness,
     /// Operations and dependencies.
     pub graph: Graph,
+}
+
+impl Options {
+    /// Speed of the processor of a traced rank.
+    fn speed(&self, rank: u32) -> f64 {
+        let speeds = &self.cpu_speed;
+        speeds.get(rank as usize).or(speeds.last()).copied().unwrap_or(1.0)
+    }
+
+    /// Time to combine a byte of two vectors on a traced rank.
+    pub(super) fn combine_on(&self, rank: u32) -> PerByte {
+        let picos = self.traced_combine.seconds() * 1e12 / self.speed(rank);
+        self.combine.or_else(|| SignedPerByte::from_f64(picos).per_byte()).unwrap_or_default()
+    }
 }
 
 /// Missing part of a rank's trace.
@@ -145,7 +162,7 @@ impl Conversion {
             let description = trace.description();
             options.algorithms.set_library(description);
             let slope = SignedPerByte::from_f64(description.combine_per_byte_s * 1e12).per_byte();
-            options.combine = options.combine.or(slope);
+            options.traced_combine = slope.unwrap_or_default();
         }
         let mut numbers = HashMap::new();
         for rank in 0..input.ranks() {
@@ -246,10 +263,7 @@ impl Conversion {
         let mut with_both = WithBothEnds::new(ends, rank);
         let mut sink = EachOp::new(sink, |_, op| Ok(with_both.pass(op)));
         self.whole_rank(rank, &mut sink, report, notes)?;
-        if with_both.left_out > 0 {
-            let reason = Class::Refused("only one end of the message is in the trace");
-            report.add(reason, "(message)", with_both.left_out, 0);
-        }
+        report.add_ends(with_both.counted);
         Ok(())
     }
 

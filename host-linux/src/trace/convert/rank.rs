@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use loggap_core::goal::{ANY, ANY_TAG, DependsOn, Op, OpKind, Sink};
 use loggap_core::trace::{self, Completed, Direction, Envelope, Message, Mode};
-use loggap_core::units::Picos;
+use loggap_core::units::{PerByte, Picos};
 
 use super::collective::{Notes, NullMessage};
 use super::lookahead::{Fate, Lookahead};
@@ -76,6 +76,8 @@ pub(super) struct RankConverter<'c, 't, S> {
     results: Vec<Dependency>,
     /// Nanoseconds of the schedule for one of the trace.
     scale: f64,
+    /// Time to combine a byte in reductions.
+    pub(super) combine: PerByte,
     overhead: Overhead,
     /// Return of `MPI_Init`, or the first record.
     start: Option<u64>,
@@ -109,8 +111,6 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
         report: &'c mut Report,
     ) -> Self {
         let options = &conversion.options;
-        let speeds = &options.cpu_speed;
-        let speed = speeds.get(rank as usize).or(speeds.last()).copied().unwrap_or(1.0);
         let measured = conversion.input.overhead();
         Self {
             conversion,
@@ -126,7 +126,8 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             posted: HashMap::new(),
             probed: Vec::new(),
             results: Vec::new(),
-            scale: 1.0 / speed,
+            scale: 1.0 / options.speed(rank),
+            combine: options.combine_on(rank),
             overhead: Overhead {
                 between: options.overhead.unwrap_or(measured.between),
                 ..measured

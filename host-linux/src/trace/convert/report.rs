@@ -37,6 +37,8 @@ pub struct Report {
     by_rank: Vec<u64>,
     /// Nanoseconds of [`Report::compute`].
     pub(super) computed: u64,
+    /// Sends and receives that were kept and left out, of a lenient conversion.
+    ends: [u64; 2],
 }
 
 /// Calls of one name that became the same.
@@ -88,6 +90,32 @@ impl Report {
     #[must_use]
     pub fn compute(&self) -> f64 {
         seconds(self.computed)
+    }
+
+    /// Adds sends and receives that were kept, and those that were left out.
+    pub(super) fn add_ends(&mut self, ends: [u64; 2]) {
+        self.ends.iter_mut().zip(ends).for_each(|(sum, more)| *sum += more);
+        let [_, left_out] = ends;
+        if left_out > 0 {
+            let reason = Class::Refused("only one end of the message is in the trace");
+            self.add(reason, "(message)", left_out, 0);
+        }
+    }
+
+    /// Messages that were left out for want of the other end.
+    #[must_use]
+    pub const fn messages_left_out(&self) -> u64 {
+        let [_, left_out] = self.ends;
+        left_out
+    }
+
+    /// Share of the messages that were left out for want of the other end.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "a share of few digits")]
+    pub fn share_left_out(&self) -> f64 {
+        let [kept, left_out] = self.ends.map(|ends| ends as f64);
+        // Of each other message both ends were kept.
+        if left_out > 0.0 { left_out / (left_out + kept / 2.0) } else { 0.0 }
     }
 
     pub(super) fn add(&mut self, class: Class, call: &str, calls: u64, nanos: u64) {

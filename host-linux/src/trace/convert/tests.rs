@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::slice;
 
 use loggap_core::goal::check::{Checker, Message as Checked, Severity};
 use loggap_core::goal::stats::Counter;
+use loggap_core::goal::{Op, OpKind};
 use loggap_core::measure::Clock as _;
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
@@ -18,6 +20,7 @@ use super::*;
 use crate::schedule::{OwnedRank, WriteError, write_text};
 use crate::simulation::OwnedMemory;
 use crate::trace::RankTrace;
+use crate::trace::extrapolate::{Extrapolation, Scaling};
 use crate::trace::testing::*;
 
 fn of(ranks: &[Stream]) -> Conversion {
@@ -386,11 +389,21 @@ fn reductions_combine_at_the_speed_that_was_traced_or_is_given() {
     };
     trace.description.combine_per_byte_s = 0.2496e-9;
     let mut conversion = Conversion::new(Input::Trace(trace), Options::default());
-    // 249.6 ns are 250: texts hold whole ones.
-    for nanos in [250, 2_000] {
+    // 249.6 ns are 250: texts hold whole ones. What is given does not depend on the processors.
+    let given = PerByte(2_000 << PerByte::FRACTION_BITS);
+    for (speed, combine, nanos) in [(1.0, None, 250), (2.0, None, 125), (2.0, Some(given), 2_000)] {
+        (conversion.options.cpu_speed, conversion.options.combine) = (vec![speed], combine);
+        let is_it = |op: &Op| op.kind == OpKind::Calc { duration: Picos(nanos * 1_000) };
         let lines = first_rank(&conversion);
         assert!(lines.iter().any(|line| line.ends_with(&format!(": calc {nanos}"))), "{lines:?}");
-        conversion.options.combine = Some(PerByte(2_000 << PerByte::FRACTION_BITS));
+        let copy = Extrapolation::new(slice::from_ref(&conversion), &Scaling::Copies(1)).unwrap();
+        let (mut counter, mut found) = (Counter::new(&mut []), 0);
+        let sink = &mut EachOp::new(&mut counter, |_, op: Op| {
+            found += u32::from(is_it(&op));
+            Ok(op)
+        });
+        copy.feed_numbered(sink).unwrap();
+        assert_eq!(found, 1, "{nanos}");
     }
 }
 

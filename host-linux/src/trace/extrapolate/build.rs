@@ -69,7 +69,7 @@ pub(super) fn build(
     let sizes = rule.sizes(&traces, &all, ranks)?.into_iter().chain(iter::repeat(Vec::new()));
     for ((rank, traced), sizes) in (0..).zip(&mut all).zip(sizes) {
         resize(traced, &sizes);
-        let growth = growths.get(&mapping.ends(rank));
+        let growth = growths.get(&rule.place(&mapping, rank));
         slow_down(traced, growth.map_or(1.0, |growth| growth.factor));
     }
     let counts: Vec<u32> = traces.iter().map(|all| count(all)).chain([count(&all)]).collect();
@@ -172,7 +172,10 @@ fn rule(traces: &[Vec<Traced<'_>>], scaling: &Scaling) -> Result<Rule, Extrapola
             Ok(Rule { mappings: vec![mapping], phases: Vec::new() })
         }
         (Scaling::Copies(_), _) => Err(ExtrapolateError::Several),
-        (Scaling::Grid(grid), _) => grids(grid),
+        (Scaling::Grid(grid), _) => {
+            let last = traces.last().map_or(&[][..], Vec::as_slice);
+            grids(grid).map_err(|error| grid::or_other_shape(error, last, grid))
+        }
         (Scaling::Ranks(target), _) => {
             let line = grids(&Grid { traced: None, target: vec![*target] });
             line.or_else(|_: ExtrapolateError| {
@@ -204,6 +207,16 @@ fn check_lists(traces: &[Vec<Traced<'_>>]) -> Result<(), ExtrapolateError> {
 }
 
 impl Rule {
+    /// Place of a rank among those whose computation grows alike: that in the grid, and of rings and
+    /// trees rank 0 apart, as [`phases::computation`] has it.
+    fn place(&self, mapping: &Mapping, rank: u32) -> [u32; DIMENSIONS] {
+        let mut place = mapping.ends(rank);
+        if rank == 0 && !self.phases.is_empty() {
+            place[0] = 0;
+        }
+        place
+    }
+
     /// Sizes of the communications of each rank of the last trace on `target` ranks, in order; none
     /// for those of patterns, which have their own.
     fn sizes(
@@ -274,17 +287,17 @@ fn growths(
     for (traced, mapping) in traces.iter().zip(&rule.mappings) {
         let mut values: BTreeMap<_, Vec<f64>> = BTreeMap::new();
         for (rank, one) in (0..).zip(traced) {
-            values.entry(mapping.ends(rank)).or_default().push(computed(one));
+            values.entry(rule.place(mapping, rank)).or_default().push(computed(one));
         }
-        for (ends, values) in values {
-            let of_class = runs.entry(ends).or_default();
-            of_class.entry(count(traced)).or_default().push(fit::median(values));
+        for (place, values) in values {
+            let of_place = runs.entry(place).or_default();
+            of_place.entry(count(traced)).or_default().push(fit::median(values));
         }
     }
     let several = runs.into_iter().filter(|(_, by_ranks)| by_ranks.len() > 1);
-    let growth = |(ends, by_ranks): (_, BTreeMap<u32, Vec<f64>>)| {
+    let growth = |(place, by_ranks): (_, BTreeMap<u32, Vec<f64>>)| {
         let runs = by_ranks.into_iter().map(|(ranks, values)| Runs { ranks, values });
-        (ends, fit::growth(&runs.collect::<Vec<_>>(), target))
+        (place, fit::growth(&runs.collect::<Vec<_>>(), target))
     };
     several.map(growth).collect()
 }

@@ -75,6 +75,16 @@ pub enum ExtrapolateError {
         /// Number of dimensions of the larger grid.
         dimensions: usize,
     },
+    /// A grid of more dimensions fits.
+    #[error(
+        "the traced ranks are a grid of {extents}: give as many extents, such as --grid {example}"
+    )]
+    OtherShape {
+        /// Extents of the traced grid.
+        extents: String,
+        /// Those of a larger one.
+        example: String,
+    },
     /// Messages that are neither of a ring nor of a tree.
     #[error(
         "message {message} of rank {rank} of the trace on {ranks} ranks belongs to no ring or tree: \

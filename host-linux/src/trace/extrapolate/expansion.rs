@@ -111,6 +111,7 @@ impl Expansion {
         let Extrapolation { mapping, steps, options, ranks, .. } = program;
         let (ranks, mut draft) = (*ranks, Draft { ops: Vec::new(), stages: vec![0] });
         let Group { own, size } = kind.span.group(mapping, rank, ranks);
+        let combine = options.combine_on(mapping.origin(mapping.source(rank)));
         let plan = match &kind.work {
             Work::Pattern { pattern, size: bytes, compute } => {
                 let mut rounds = pattern.rounds(own, size, *bytes);
@@ -120,9 +121,9 @@ impl Expansion {
                 Some(Plan { rounds, root: 0 })
             }
             Work::Call(call) if kind.span == Span::All && call.has_lists() => {
-                with_lists(call, mapping, ranks).plan(options, own, size)
+                with_lists(call, mapping, ranks).plan(&options.algorithms, combine, [own, size])
             }
-            Work::Call(call) => call.plan(options, own, size),
+            Work::Call(call) => call.plan(&options.algorithms, combine, [own, size]),
         };
         if let Some(plan) = plan.filter(|_| size > 1) {
             let member = |rank_in_plan| {

@@ -210,6 +210,26 @@ fn no_grid(
     misfit.of(&mapping)
 }
 
+/// The error, or that the traced ranks are a grid of more dimensions than are given.
+pub(super) fn or_other_shape(
+    error: ExtrapolateError,
+    all: &[Traced<'_>],
+    grid: &Grid,
+) -> ExtrapolateError {
+    use ExtrapolateError::{Misfit, NoGrid};
+    if grid.traced.is_some() || !matches!(error, Misfit { .. } | NoGrid { .. }) {
+        return error;
+    }
+    // All dimensions grow.
+    let extent = count(all).saturating_add(1);
+    let more = grid.target.len() + 1..=DIMENSIONS;
+    let mut others = more.map(|dimensions| Grid { traced: None, target: vec![extent; dimensions] });
+    let Some(mapping) = others.find_map(|other| find(all, &other, None).ok()) else { return error };
+    let larger = mapping.dimensions.iter().map(|one| (one.traced + 1).to_string());
+    let example = larger.collect::<Vec<_>>().join("x");
+    ExtrapolateError::OtherShape { extents: mapping.extents(), example }
+}
+
 /// Sizes of the communications of each rank of the last trace, on the ranks to extrapolate to.
 ///
 /// # Errors

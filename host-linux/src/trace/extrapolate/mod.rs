@@ -135,31 +135,67 @@ impl Extrapolation {
     }
 
     /// Sends, receives and calculations of each rank, if all are on the first processor of their rank
-    /// and without wildcards.
+    /// and without wildcards. `note` is told the sizes of messages, each with their number.
     ///
     /// # Errors
     ///
     /// There is no memory.
-    pub(crate) fn counts(&self) -> io::Result<Option<Vec<[u32; 3]>>> {
+    pub(crate) fn counts(
+        &self,
+        note: &mut dyn FnMut(u64, u64),
+    ) -> io::Result<Option<Vec<[u32; 3]>>> {
         let plain: Option<Vec<_>> = self.sequences.iter().map(Sequence::counts).collect();
         let Some(plain) = plain else { return Ok(None) };
         let kinds: Vec<_> = self.sequences.iter().map(Sequence::kinds).collect();
-        let of = |rank: u32| {
+        let mut ranks_of = vec![0u64; plain.len()];
+        let mut all = room(self.ranks())?;
+        for rank in 0..self.ranks {
             let program = self.mapping.source(rank) as usize;
+            if let Some(ranks) = ranks_of.get_mut(program) {
+                *ranks += 1;
+            }
             let mut counts = plain.get(program).copied().unwrap_or_default();
             for (kind, times) in kinds.get(program).into_iter().flatten() {
                 let expansion = self.expansion(*kind, rank);
                 let mut once = [0; 3];
                 for kind in (0..expansion.len()).filter_map(|at| expansion.operation(at, 0)) {
                     count(kind, &mut once);
+                    if let OpKind::Send { size, .. } = kind {
+                        note(size, (*times).into());
+                    }
                 }
                 counts.iter_mut().zip(once).for_each(|(count, once)| *count += times * once);
             }
-            counts
-        };
-        let mut all = room(self.ranks())?;
-        all.extend((0..self.ranks).map(of));
+            all.push(counts);
+        }
+        for (sequence, ranks) in self.sequences.iter().zip(ranks_of).filter(|(_, ranks)| *ranks > 0)
+        {
+            for op in &sequence.ops {
+                if let OpKind::Send { size, .. } = op.kind {
+                    note(size, ranks);
+                }
+            }
+        }
         Ok(Some(all))
+    }
+
+    /// True if there are at most `most` operations. It takes no longer than to count so many.
+    pub(crate) fn has_at_most(&self, most: u64) -> bool {
+        let kinds: Vec<_> = self.sequences.iter().map(Sequence::kinds).collect();
+        let mut ops = 0u64;
+        for rank in 0..self.ranks {
+            let program = self.mapping.source(rank) as usize;
+            ops += self.sequences.get(program).map_or(0, |sequence| sequence.len().into());
+            for (kind, times) in kinds.get(program).into_iter().flatten() {
+                // An element stands for each call.
+                let further = self.expansion(*kind, rank).len().saturating_sub(1);
+                ops += u64::from(further) * u64::from(*times);
+            }
+            if ops > most {
+                return false;
+            }
+        }
+        true
     }
 
     /// Point-to-point messages of all ranks.

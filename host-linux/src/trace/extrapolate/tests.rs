@@ -103,10 +103,27 @@ impl Stored {
     }
 }
 
-/// Asserts that lookups agree with what is fed.
+/// Asserts that lookups and counts agree with what is fed.
 fn assert_looked_up(program: &Extrapolation) {
     let mut fed = Stored::default();
     program.feed_numbered(&mut fed).unwrap();
+    let ops = fed.ranks.iter().map(|(ops, _)| ops.len() as u64).sum();
+    assert!(program.has_at_most(ops) && !program.has_at_most(ops - 1), "{ops}");
+    let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut note = |size, messages| *sizes.entry(size).or_default() += messages;
+    if let Some(counts) = program.counts(&mut note).unwrap() {
+        for (ops, expected) in fed.ranks.iter().map(|(ops, _)| ops).zip(counts) {
+            let mut counts = [0; 3];
+            ops.iter().for_each(|op| count(op.kind, &mut counts));
+            assert_eq!(counts, expected);
+        }
+        for op in fed.ranks.iter().flat_map(|(ops, _)| ops) {
+            if let OpKind::Send { size, .. } = op.kind {
+                *sizes.get_mut(&size).unwrap() -= 1;
+            }
+        }
+        assert!(sizes.values().all(|messages| *messages == 0), "{sizes:?}");
+    }
     let under_way = UnderWay::new(program, 0..program.ranks()).unwrap();
     let lookup = ExtrapolatedLookup::new(program, &under_way);
     for (rank, (ops, edges)) in (0..).zip(&fed.ranks) {
@@ -698,28 +715,44 @@ fn lists_of_counts_that_differ_between_traces_are_refused() {
 /// computes three times as long meanwhile.
 #[test]
 fn ranks_of_a_ring_compute_what_they_did_scaled_by_the_fit() {
-    let traced = |ranks: i32| {
+    // The work of the others is divided among all ranks; that of rank 0 may be its own.
+    let traced = |ranks: i32, own: Option<u64>| {
         let streams = each([1, ranks], |[_, rank], program| {
             let part = 64_000_000 / u64::from(ranks.unsigned_abs());
+            let [before, between] = match (rank, own) {
+                (0, Some(own)) => [own; 2],
+                (0, None) => [part, 3 * part],
+                _ => [part; 2],
+            };
             for _ in 0..3 {
-                program.at += part;
+                program.at += before;
                 let to = sent(envelope((rank + 1) % ranks, 1, 64));
                 let from = received(envelope((rank + ranks - 1) % ranks, 1, 64));
                 let both = [("Send", to), ("Recv", from)];
                 let [first, second] = if rank == 0 { [0, 1] } else { [1, 0] }.map(|at| &both[at]);
                 program.call(first.0, from_ref(&first.1));
-                program.at += if rank == 0 { 3 * part } else { part };
+                program.at += between;
                 program.call(second.0, from_ref(&second.1));
             }
         });
         converted(streams, |_| Vec::new())
     };
-    let all = [traced(4), traced(8), traced(16)];
-    let grown = Extrapolation::new(&all, &Scaling::Ranks(64)).unwrap();
-    assert!(grown.growths().iter().all(|(_, growth)| (growth.factor - 0.25).abs() < 0.01));
-    for (rank, computed) in computed(&grown).into_iter().enumerate() {
-        let expected = if rank == 0 { 12e9 } else { 6e9 };
-        assert!((computed as f64 / expected - 1.0).abs() < 0.02, "{computed}");
+    for (own, factor, of_first) in [(None, 0.25, 12e9), (Some(7_000_000), 1.0, 42e9)] {
+        let all = [4, 8, 16].map(|ranks| traced(ranks, own));
+        let grown = Extrapolation::new(&all, &Scaling::Ranks(64)).unwrap();
+        for ((_, growth), factor) in grown.growths().iter().zip([factor, 0.25]) {
+            assert!((growth.factor - factor).abs() < 0.01, "{growth:?}");
+        }
+        assert_eq!(grown.growths().len(), 2);
+        for (rank, computed) in computed(&grown).into_iter().enumerate() {
+            // Before their first messages, ranks compute what the traced ones did, in turn.
+            let expected = match rank {
+                0 => of_first,
+                _ if rank % 16 == 0 && own.is_some() => continue,
+                _ => 6e9,
+            };
+            assert!((computed as f64 / expected - 1.0).abs() < 0.02, "{rank}: {computed}");
+        }
     }
 }
 
@@ -785,6 +818,9 @@ fn what_does_not_suffice_is_refused_with_what_to_give() {
     let wrong = Scaling::Grid(Grid { traced: Some(vec![4, 3]), target: vec![8, 8] });
     let error = refused(&wavefront([3, 4]), &wrong);
     assert!(error.contains("no grid of 4x3: "), "{error}");
+    let error = refused(&wavefront([3, 3]), &onto(&[16]));
+    let expected = "the traced ranks are a grid of 3x3: give as many extents, such as --grid 4x4";
+    assert_eq!(error, expected);
     let line = each([1, 5], |[_, rank], program| {
         let bytes = if rank == 2 { 200 } else { 100 };
         let to = envelope(at([1, 5], Ends::Open, [0, rank + 1]), 3, bytes);
