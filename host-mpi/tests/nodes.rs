@@ -76,7 +76,7 @@ fn collectives_between_nodes_are_measured_and_predicted() {
 }
 
 /// Traced over shared memory, where messages cost next to nothing; predicted for and measured on a
-/// cable of 100 Mb/s, on which they take half of the time.
+/// cable of 100 Mb/s, on which they take nearly all of the time.
 #[test]
 fn a_program_traced_on_one_machine_is_predicted_for_two() {
     let Some(_) = two_nodes("an application on two nodes") else { return };
@@ -93,5 +93,5 @@ fn a_program_traced_on_one_machine_is_predicted_for_two() {
     let found = document(&mut check);
     let share = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found}"));
     assert!(share("difference").abs() < 0.25, "{found}");
-    assert!(share("free_network_difference") < -0.25, "{found}");
+    assert!(share("free_network_difference") < -0.9, "{found}");
 }

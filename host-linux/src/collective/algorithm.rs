@@ -1,6 +1,6 @@
 //! Algorithms of Open MPI 4.1's `tuned` component whose messages are known.
 //!
-//! Left out are algorithms that a rules file does not fully determine (`knomial`, `linear_sync`),
+//! [`ALGORITHMS`] lacks those that a rules file does not fully determine (`knomial`, `linear_sync`),
 //! those that call other collective operations (`nonoverlapping`, `allgather` 1),
 //! `split_binary_tree`, `segmented_ring`, and `two_proc`, which fails for any rank count but two.
 
@@ -221,7 +221,8 @@ pub static ALGORITHMS: [Algorithm; 27] = [
     known(O::Scatter, 2, "binomial", S::ScatterBinomial, Any),
 ];
 
-/// Further algorithms that libraries take; for most of them a similar pattern stands.
+/// Further algorithms that libraries take. [`super::Chosen::is_stand_in`] tells for which of them a
+/// similar pattern stands.
 pub static STAND_INS: [Algorithm; 9] = [
     known(O::Bcast, 4, "split_binary_tree", S::BroadcastBinary, Any),
     known(O::Bcast, 7, "knomial", S::BroadcastKnomial, Any),

@@ -29,6 +29,19 @@ impl Chosen {
             _ => false,
         }
     }
+
+    /// What Open MPI takes in its place where a vector of `size` bytes has too few elements.
+    #[must_use]
+    pub fn for_elements(self, ranks: u32, size: u64) -> Self {
+        let elements = size / ELEMENT;
+        let number = match self.shape {
+            Shape::AllreduceRing if elements < ranks.into() => 3,
+            Shape::AllreduceRabenseifner if elements < power_of_two(ranks).into() => 1,
+            _ => return self,
+        };
+        let other = Operation::Allreduce.algorithms().find(|known| known.number == number);
+        other.map_or(self, |known| Self { name: known.name, shape: known.shape, segment: 0 })
+    }
 }
 
 /// Algorithms of `MPI_Reduce`, in the order of Open MPI's numbers from 1 on.
@@ -104,21 +117,19 @@ impl FixedRules {
 fn from_41(operation: Operation, ranks: u32, size: u64) -> Chosen {
     use Operation as O;
     let plain = |name, shape| Chosen { name, shape, segment: 0 };
-    let elements = size / ELEMENT;
     let number = match (operation, fixed::choose(operation, ranks, size)) {
-        // Without a fan-out there is one chain.
-        (O::Bcast, 2) => return plain("chain", Shape::BroadcastChains { chains: 1 }),
+        // Without a fan-out, `chain` has one chain: a pipeline.
+        (O::Bcast, 2) => 3,
         (O::Bcast, 8) if !ranks.is_power_of_two() => {
             return plain("scatter_allgather", Shape::BroadcastScatterRing);
         }
-        (O::Allreduce, 4 | 5) if elements < ranks.into() => 3,
-        (O::Allreduce, 6) if elements < power_of_two(ranks).into() => 1,
         (O::Allgather, 3) if !ranks.is_power_of_two() => 2,
         (O::Allgather, 5) if !ranks.is_multiple_of(2) => 4,
         (_, number) => number,
     };
     let found = operation.with_stand_ins().find(|known| known.number == number);
-    found.map_or(plain("linear", Shape::BarrierLinear), |known| plain(known.name, known.shape))
+    let found = found.map(|known| plain(known.name, known.shape).for_elements(ranks, size));
+    found.unwrap_or_else(|| plain("linear", Shape::BarrierLinear))
 }
 
 fn before_41(operation: Operation, ranks: u32, size: u64) -> Chosen {

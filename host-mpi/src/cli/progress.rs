@@ -12,7 +12,7 @@ use super::{Session, create};
 use crate::progress::{self, Progress, Rules};
 
 /// Does MPI move a message while a rank computes? Rank 0 asks rank 1 for messages; then one of them
-/// computes twice as long as a message takes before it waits.
+/// computes, for twice the time of a message and 20 us, before it waits.
 ///
 /// The longest message whose send does not wait for its receive is the eager limit, S.
 /// A message that has arrived meanwhile is simulated by `--receive overlap`, otherwise by `hold`. A

@@ -127,7 +127,7 @@ fn library() -> Result<PathBuf, CliError> {
 }
 
 /// Path of a program, as a shell finds it.
-fn found(program: &OsStr) -> Result<PathBuf, CliError> {
+pub(in crate::cli) fn found(program: &OsStr) -> Result<PathBuf, CliError> {
     let here = Path::new(program);
     let path = if here.components().count() > 1 {
         Some(here.to_owned())
@@ -141,7 +141,7 @@ fn found(program: &OsStr) -> Result<PathBuf, CliError> {
 
 /// Refuses a program that cannot be traced. What a script, an interpreter or a wrapper such as
 /// `taskset` starts is seen when it runs.
-fn check(path: &Path) -> Result<(), CliError> {
+pub(in crate::cli) fn check(path: &Path) -> Result<(), CliError> {
     let refused = |why: &str| Err(CliError::usage(format_args!("'{}' {why}", path.display())));
     let listed = Command::new("ldd").arg(path).env("LC_ALL", "C").env_remove("LD_PRELOAD").output();
     let Ok(listed) = listed else { return Ok(()) };

@@ -110,7 +110,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     failures.add(drawn.map_err(CliError::failed));
     if report.overhead_exceeds_gap {
         console
-            .note("note: o > g or O > G: 'no overlap' would be faster than the given parameters");
+            .note("note: o > g or O > G somewhere: 'no overlap' lowers it to the gap there, and may be faster");
     }
     let digits = args.format.digits(console);
     let printed = console.report(args.format.json, &report, |out| report.write(out, digits));

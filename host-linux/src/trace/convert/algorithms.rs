@@ -10,7 +10,7 @@ use crate::trace::Description;
 #[derive(Clone, Debug, Default)]
 pub struct Algorithms {
     named: Named,
-    /// Named algorithm of `MPI_Reduce`, for which there are no rules.
+    /// Named algorithm of `MPI_Reduce`.
     reduction: Option<Chosen>,
     rules: Vec<Rules>,
     library: Library,
@@ -24,6 +24,8 @@ type Named = Vec<(&'static Algorithm, u64)>;
 struct Library {
     rules: Vec<Rules>,
     forced: Named,
+    /// Forced algorithm of `MPI_Reduce`.
+    reduction: Option<Chosen>,
     fixed: FixedRules,
     /// Why it may take another algorithm than `fixed` says.
     unknown: Option<String>,
@@ -70,8 +72,15 @@ pub enum AlgorithmsError {
     },
 }
 
-/// The collective operation that is no [`Operation`], as no rules are read for it.
+/// The collective operation that is no [`Operation`], as no rules are made for it.
 const REDUCE: &str = "reduce";
+/// Its number in rules.
+const REDUCE_NUMBER: u32 = 11;
+
+/// The algorithm of `MPI_Reduce` with Open MPI's number.
+fn reduction(number: u64) -> Option<Chosen> {
+    REDUCTIONS.get(usize::try_from(number.checked_sub(1)?).ok()?).copied()
+}
 
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
@@ -120,9 +129,11 @@ impl Algorithms {
     /// Why the library may have taken another algorithm than [`Algorithms::of_call`] says; `None` if
     /// it is known.
     pub(in crate::trace) fn unknown(&self, name: &str, ranks: u32) -> Option<&str> {
-        let Library { forced, unknown, .. } = &self.library;
-        let operation = Operation::named(name);
-        let is_forced = operation.is_some_and(|name| possible(forced, name, ranks).is_some());
+        let Library { forced, reduction, unknown, .. } = &self.library;
+        let is_forced = match Operation::named(name) {
+            Some(operation) => possible(forced, operation, ranks).is_some(),
+            None => name == REDUCE && reduction.is_some(),
+        };
         unknown.as_deref().filter(|_| !is_forced)
     }
 
@@ -133,7 +144,11 @@ impl Algorithms {
                 possible(&self.named, operation, ranks).is_some()
                     || by_rules(&self.rules, operation, ranks, u64::MAX / 2).is_some()
             }
-            None => name == REDUCE && self.reduction.is_some(),
+            None => {
+                let is_named = self.reduction.is_some();
+                let by_rules = || reduction_by_rules(&self.rules, ranks, size).is_some();
+                name == REDUCE && (is_named || by_rules())
+            }
         };
         if ranks < 2 {
             None
@@ -165,13 +180,17 @@ impl Algorithms {
             .or_else(|| by_rules(rules, operation, ranks, size))
             .or_else(|| possible(forced, operation, ranks))
             .unwrap_or_else(|| fixed.choose(operation, ranks, size))
+            .for_elements(ranks, size)
     }
 
     /// Algorithm of a call by its name in lower case; `None` if libraries have one only, or which is
     /// not known.
     pub(in crate::trace) fn of_call(&self, name: &str, ranks: u32, size: u64) -> Option<Chosen> {
         if name == REDUCE {
-            return Some(self.reduction.unwrap_or_else(|| self.library.fixed.reduce(ranks, size)));
+            let Library { rules, reduction: forced, fixed, .. } = &self.library;
+            let chosen = self.reduction.or_else(|| reduction_by_rules(&self.rules, ranks, size));
+            let own = || reduction_by_rules(rules, ranks, size).or(*forced);
+            return Some(chosen.or_else(own).unwrap_or_else(|| fixed.reduce(ranks, size)));
         }
         Some(self.choose(Operation::named(name)?, ranks, size))
     }
@@ -181,7 +200,8 @@ impl Algorithms {
 impl Default for Library {
     fn default() -> Self {
         let unknown = Some("the trace does not name its library".to_owned());
-        Self { rules: Vec::new(), forced: Vec::new(), fixed: FixedRules::default(), unknown }
+        let (rules, forced, fixed) = (Vec::new(), Vec::new(), FixedRules::default());
+        Self { rules, forced, reduction: None, fixed, unknown }
     }
 }
 
@@ -224,6 +244,7 @@ impl Library {
             Ok(rules) => self.rules = rules.unwrap_or_default(),
             Err(error) => self.unknown = Some(format!("chosen by a file of rules: {error}")),
         }
+        self.reduction = number("tuned_reduce_algorithm").and_then(reduction);
         for operation in Operation::ALL {
             let number_of = |what: &str| number(&format!("tuned_{operation}_algorithm{what}"));
             let Some(chosen) = number_of("") else { continue };
@@ -274,11 +295,8 @@ fn possible(named: &Named, operation: Operation, ranks: u32) -> Option<Chosen> {
 }
 
 fn by_rules(all: &[Rules], operation: Operation, ranks: u32, size: u64) -> Option<Chosen> {
-    let rules = all.iter().rev().find(|rules| rules.operation == operation.number())?;
-    let rows = || rules.rows.iter();
-    let (_, row) = rows().rev().find(|(from, _)| *from <= ranks).or_else(|| rows().next())?;
-    let all = operation.rule_size(size, ranks);
-    let &[_, number, fanout, segment] = row.iter().rev().find(|[from, ..]| *from <= all)?;
+    let rule_size = operation.rule_size(size, ranks);
+    let &[_, number, fanout, segment] = rule(all, operation.number(), ranks, rule_size)?;
     let known = operation.with_stand_ins().find(|known| u64::from(known.number) == number)?;
     if !known.condition.holds(ranks) {
         return None;
@@ -290,6 +308,19 @@ fn by_rules(all: &[Rules], operation: Operation, ranks: u32, size: u64) -> Optio
         (shape, _) => shape,
     };
     Some(Chosen { name: known.name, shape, segment: if known.segments { segment } else { 0 } })
+}
+
+fn reduction_by_rules(all: &[Rules], ranks: u32, size: u64) -> Option<Chosen> {
+    let &[_, number, ..] = rule(all, REDUCE_NUMBER, ranks, size)?;
+    reduction(number)
+}
+
+/// The row of a rule for `size` bytes, as rules count them.
+fn rule(all: &[Rules], operation: u32, ranks: u32, size: u64) -> Option<&[u64; 4]> {
+    let rules = all.iter().rev().find(|rules| rules.operation == operation)?;
+    let rows = || rules.rows.iter();
+    let (_, row) = rows().rev().find(|(from, _)| *from <= ranks).or_else(|| rows().next())?;
+    row.iter().rev().find(|[from, ..]| *from <= size)
 }
 
 fn read_rules(text: &str) -> Result<Vec<Rules>, AlgorithmsError> {
@@ -374,6 +405,8 @@ mod tests {
         all.name("allreduce", "rabenseifner").unwrap();
         let rabenseifner = plain("rabenseifner", Shape::AllreduceRabenseifner);
         assert_eq!(all.choose(Operation::Allreduce, 6, 80), rabenseifner);
+        let few = all.choose(Operation::Allreduce, 6, 8);
+        assert_eq!(few, plain("basic_linear", Shape::AllreduceLinear));
         all.name("bcast", "pipeline:64K").unwrap();
         let shape = Shape::BroadcastChains { chains: 1 };
         let pipeline = Chosen { name: "pipeline", shape, segment: 64 << 10 };
@@ -407,6 +440,15 @@ mod tests {
         let file = Some("1\n2\n1\n0 1\n0 4 0 0\n");
         assert_eq!(of(five, &forced, file), ("tree", "ring", None));
         assert_eq!(of(five, &forced[1..], file), new, "not switched on");
+        let reduce = |settings: &[(&str, &str)], rules| {
+            let mut all = Algorithms::default();
+            all.set_library(&trace(five, settings, rules));
+            (all.of_call(REDUCE, 6, 9_000).unwrap().name, all.unlike(REDUCE, 6, 9_000).is_some())
+        };
+        let binary = [forced[0], ("OMPI_MCA_coll_tuned_reduce_algorithm", "4")];
+        assert_eq!(reduce(&binary, None), ("binary", false));
+        assert_eq!(reduce(&binary, Some("1\n11\n1\n0 1\n0 6 0 0\n")), ("in-order_binary", true));
+        assert_ne!(reduce(&binary[1..], None).0, "binary");
         let han = ("OMPI_MCA_coll_han_priority", "35");
         assert_eq!(of(five, &[han], None), new, "on one host");
         let rival = ("OMPI_MCA_coll_hcoll_priority", "90");
@@ -457,12 +499,14 @@ mod tests {
                         let chosen = own.of_call(name, ranks, size).unwrap();
                         let mut named = Algorithms::default();
                         named.name(name, chosen.name).unwrap();
-                        let is_one_of_several =
-                            ["chain", "scatter_allgather"].contains(&chosen.name);
                         let found = named.of_call(name, ranks, size).unwrap();
+                        let taken = |of: Chosen| (of.name, of.shape);
+                        // A stand-in, where its own algorithm is not possible.
+                        let is_impossible =
+                            chosen.name == "scatter_allgather" && !ranks.is_power_of_two();
                         assert!(
-                            is_one_of_several || found.name == chosen.name,
-                            "{name} {chosen:?}"
+                            is_impossible || taken(found) == taken(chosen),
+                            "{name} {chosen:?} {found:?}"
                         );
                     }
                 }

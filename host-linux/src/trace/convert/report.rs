@@ -114,7 +114,7 @@ impl Report {
     #[allow(clippy::cast_precision_loss, reason = "a share of few digits")]
     pub fn share_left_out(&self) -> f64 {
         let [kept, left_out] = self.ends.map(|ends| ends as f64);
-        // Of each other message both ends were kept.
+        // A message that was kept has two ends, one that was left out has one.
         if left_out > 0.0 { left_out / (left_out + kept / 2.0) } else { 0.0 }
     }
 

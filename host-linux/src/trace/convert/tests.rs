@@ -532,6 +532,10 @@ fn of_a_rank_that_was_ended_the_messages_before_stay() {
     let mut found = refusals(&conversion);
     found.sort();
     assert_eq!(found, expected);
+    // One message has both ends.
+    let report = conversion.feed(&mut Counter::new(&mut [])).unwrap();
+    assert_eq!(report.messages_left_out(), 2);
+    assert!((report.share_left_out() - 2.0 / 3.0).abs() < 1e-9, "{}", report.share_left_out());
 }
 
 /// Each rank computes 10 µs and passes a message on; the last one is back at rank 0.

@@ -41,13 +41,15 @@ impl Dimension {
         if self.has_ends_only() { 3 } else { self.traced }
     }
 
-    /// Program that the coordinate `at` runs: the first, the last, or one between them.
+    /// Program that the coordinate `at` runs: the first, the last, or one between them; on a ring the
+    /// first, which may do what no other does, or one of the others.
     const fn source(&self, at: u32) -> u32 {
         match self.programs() {
             _ if !self.grows() => at,
-            programs if self.is_ring || programs < 3 => at % programs,
-            programs if at + 1 == self.target => programs - 1,
             _ if at == 0 => 0,
+            programs if programs < 3 => at % programs,
+            programs if self.is_ring => 1 + (at - 1) % (programs - 1),
+            programs if at + 1 == self.target => programs - 1,
             programs => 1 + (at - 1) % (programs - 2),
         }
     }

@@ -1,5 +1,6 @@
 //! Begin and end of a trace: what all ranks do together, and `trace.json`.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::env;
 use std::ffi::c_void;
@@ -10,7 +11,8 @@ use std::sync::OnceLock;
 use loggap_core::sync::{Ping, Pinger, SeriesOptions, measure_offset};
 use loggap_core::trace::FileHeader;
 use loggap_core::units::Picos;
-use nix::unistd::{SysconfVar, sysconf};
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::library::{self, Library};
@@ -27,9 +29,10 @@ struct Rank {
     boot: u128,
     /// Reading of the clock at the entry into `MPI_Init`.
     base: u64,
-    processors: u64,
+    /// Processors that it may use, a bit each.
+    processors: [u64; 16],
     /// Name of the host, with zeros behind.
-    host: [u8; 64],
+    host: [u8; 72],
 }
 
 impl Rank {
@@ -37,11 +40,17 @@ impl Rank {
         let kernel = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}"));
         let boot = kernel("random/boot_id").unwrap_or_default().trim().replace('-', "");
         let boot = u128::from_str_radix(&boot, 16).unwrap_or(rank as u128 + 1);
-        let processors = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(0);
+        let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+        let mut processors = [0; 16];
+        for at in (0..CpuSet::count()).filter(|at| allowed.is_set(*at) == Ok(true)) {
+            if let Some(word) = processors.get_mut(at / 64) {
+                *word |= 1_u64 << (at % 64);
+            }
+        }
         let name = kernel("hostname").unwrap_or_default();
         let mut host = [0; _];
         host.iter_mut().zip(name.trim().bytes()).for_each(|(place, byte)| *place = byte);
-        Self { boot, base, processors: processors.cast_unsigned(), host }
+        Self { boot, base, processors, host }
     }
 }
 
@@ -148,7 +157,8 @@ impl Job {
         }
     }
 
-    /// Numbers of all ranks, which call this together; any bytes are a `T`.
+    /// Values of all ranks, which call this together. `T` has neither padding nor values that are not
+    /// any bytes.
     fn gathered<T: Copy>(&self, ranks: usize, own: T) -> Vec<T> {
         let mut all = vec![own; ranks];
         let (length, byte) = (size_of::<T>().try_into().unwrap_or(0), self.library.byte);
@@ -230,6 +240,17 @@ impl Job {
         u64::from_ne_bytes(bytes)
     }
 
+    /// Number of processors that the ranks of each rank's kernel may use together.
+    fn processors(&self) -> Vec<u32> {
+        let mut together: BTreeMap<u128, [u64; 16]> = BTreeMap::new();
+        for rank in &self.ranks {
+            let all = together.entry(rank.boot).or_default();
+            all.iter_mut().zip(rank.processors).for_each(|(all, own)| *all |= own);
+        }
+        let of = |rank: &Rank| together.get(&rank.boot).into_iter().flatten();
+        self.ranks.iter().map(|rank| of(rank).map(|word| word.count_ones()).sum()).collect()
+    }
+
     /// Rank 0 writes `trace.json`, at the end with the clocks of then; false if it cannot.
     fn describe(&self, end: &[Value]) -> bool {
         if self.rank != 0 {
@@ -261,7 +282,7 @@ impl Job {
             "settings": settings,
             "rules": rules,
             "hosts": self.ranks.iter().map(host).collect::<Vec<_>>(),
-            "processors": self.ranks.iter().map(|rank| rank.processors).collect::<Vec<_>>(),
+            "processors": self.processors(),
             "bases_ns": self.ranks.iter().map(|rank| rank.base).collect::<Vec<_>>(),
             "clocks_begin": self.begin,
             "clocks_end": end,

@@ -284,7 +284,13 @@ fn finish(call: &Call, local: &Local) {
         let of = |one: fn(&Stream) -> u64| tracer.streams.iter().map(one).sum();
         let records = of(|stream| stream.records);
         let (tested, flushed) = (of(|stream| stream.tested), of(|stream| stream.flushed));
-        counts = [records, tested, flushed, now - tracer.base, u64::from(tracer.file.is_lost())];
+        counts = [
+            records,
+            tested,
+            flushed,
+            now.saturating_sub(tracer.began),
+            u64::from(tracer.file.is_lost()),
+        ];
     }
     ACTIVE.store(false, Ordering::Relaxed);
     *tracer() = None;

@@ -17,6 +17,8 @@ use crate::stream::{self, Stream, TraceFile};
 pub(crate) struct Tracer {
     /// Reading of the clock that times are counted from.
     pub(crate) base: u64,
+    /// Reading when recording began.
+    pub(crate) began: u64,
     pub(crate) file: TraceFile,
     /// Streams of threads; those in `free` wait for a thread.
     pub(crate) streams: Vec<Stream>,
@@ -47,6 +49,7 @@ impl Tracer {
         file.define(&parts);
         Self {
             base,
+            began: crate::clock(),
             file,
             streams: Vec::new(),
             free: Vec::new(),

@@ -19,6 +19,7 @@ use super::Args;
 use crate::application::{Prediction, Run, uncertainty};
 use crate::cli::coll::{attend, listen};
 use crate::cli::progress;
+use crate::cli::trace::{check, found};
 use crate::job::launched_as;
 use crate::progress::{Rules, names};
 
@@ -87,8 +88,8 @@ struct Jobs<'a> {
 }
 
 impl Jobs<'_> {
-    /// Runs a job of this program with `words`; what it prints is shown if it fails.
-    fn run(&self, launcher: &str, words: &[&OsStr]) -> Result<(), CliError> {
+    /// Runs a job of this program with `words`. What it printed last is the error if it fails.
+    fn run(&self, launcher: &str, words: &[&OsStr]) -> Result<Vec<String>, CliError> {
         /// Lines of a failed job that are repeated.
         const LINES: usize = 30;
         let own = env::current_exe().map_err(CliError::failed)?;
@@ -123,7 +124,7 @@ impl Jobs<'_> {
             let text = "interrupted".to_owned();
             return Err(CliError::Message { exit: Exit::Interrupted, text });
         }
-        if status.success() { Ok(()) } else { Err(failed(words, status, &lines)) }
+        if status.success() { Ok(lines) } else { Err(failed(words, status, &lines)) }
     }
 
     /// How messages move here while a rank computes, and the eager limit.
@@ -174,9 +175,15 @@ impl Jobs<'_> {
         command: &[&OsStr],
     ) -> Result<Trace, CliError> {
         let words = [OsStr::new("trace"), "-o".as_ref(), directory.as_os_str()];
-        self.run(launcher, &[&words, options, &["--".as_ref()], command].concat())?;
+        let said = self.run(launcher, &[&words, options, &["--".as_ref()], command].concat())?;
         if !directory.join("trace.json").exists() {
             return Err(CliError::failed("the program ended without MPI_Init: nothing was traced"));
+        }
+        // Such as that the disk is full.
+        let incomplete =
+            said.iter().find(|line| line.contains("loggap trace:") && line.contains("cannot"));
+        if let Some(incomplete) = incomplete {
+            return Err(CliError::failed(incomplete));
         }
         Trace::open(directory).map_err(CliError::failed)
     }
@@ -211,6 +218,9 @@ pub(in crate::cli) fn run(
         return Err(CliError::usage(
             "--app starts the jobs itself: without mpirun before it, and --launcher 'mpirun -n 2'",
         ));
+    }
+    if let Some(program) = app.command.first() {
+        check(&found(program)?)?;
     }
     interrupt.listen();
     let temporary;
