@@ -132,12 +132,23 @@ impl Job {
     /// one; `None` at the others. All ranks call this together.
     #[must_use]
     pub fn first(&self, ranks: u32) -> Option<Self> {
-        let count = usize::try_from(ranks).unwrap_or(usize::MAX);
-        let takes_part = self.rank().unsigned_abs() < ranks;
+        let last = i32::try_from(ranks).unwrap_or(i32::MAX).min(self.size());
+        self.of(&(CONTROLLER..last).collect::<Vec<_>>())
+    }
+
+    /// Rank 0 and the first rank on another machine, or else rank 1, likewise.
+    #[must_use]
+    pub fn one_link(&self) -> Option<Self> {
+        let elsewhere = self.others().find(|rank| !self.share_a_host(CONTROLLER, *rank));
+        self.of(&[CONTROLLER, elsewhere.unwrap_or(1)])
+    }
+
+    fn of(&self, members: &[i32]) -> Option<Self> {
+        let takes_part = members.contains(&self.rank());
         let color = if takes_part { Color::with_value(0) } else { Color::undefined() };
         let split = |all: &SimpleCommunicator| self.watch.during(|| all.split_by_color(color));
         let (data, control) = (split(&self.data), split(&self.control));
-        let places = self.places.iter().take(count).cloned().collect();
+        let places = members.iter().filter_map(|rank| self.place(*rank)).cloned().collect();
         let watch = self.watch.clone();
         Some(Self { data: data?, control: control?, places, watch, _universe: None })
     }

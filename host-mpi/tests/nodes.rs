@@ -20,15 +20,15 @@ use nix::unistd::geteuid;
 /// Starts a job on two nodes.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/mpi/two-nodes");
 
-/// `loggap-mpi` with a rank on each of two nodes; `None` where that cannot be.
-fn two_nodes(what: &str) -> Option<Command> {
+/// `loggap-mpi` with `each` ranks on each of two nodes; `None` where that cannot be.
+fn two_nodes(what: &str, each: &str) -> Option<Command> {
     let why = if !geteuid().is_root() {
         "needs root for network namespaces"
     } else if !is_open_mpi() {
         "UCX finds no way between namespaces"
     } else {
         let mut command = Command::new("bash");
-        command.args([SCRIPT, "openmpi", "1", binary()]);
+        command.args([SCRIPT, "openmpi", each, binary()]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         return Some(command);
     };
@@ -38,8 +38,9 @@ fn two_nodes(what: &str) -> Option<Command> {
 
 #[test]
 fn a_link_between_two_nodes_is_tcp_and_says_where_its_ends_are() {
-    let Some(mut command) = two_nodes("a link between two nodes") else { return };
-    let document = document(command.args(["measure", "-s", "1,64,1K", "--max-time", "2", "-J"]));
+    let Some(mut command) = two_nodes("a link between two nodes", "2") else { return };
+    let document =
+        document(command.args(["measure", "--one-link", "-s", "1,64,1K", "--max-time", "2", "-J"]));
     let link = &document["host"]["link"];
     assert_eq!(
         (&document["host"]["hostname"], &link["peer"]),
@@ -54,7 +55,7 @@ fn a_link_between_two_nodes_is_tcp_and_says_where_its_ends_are() {
 
 #[test]
 fn clocks_of_nodes_are_synchronised_over_the_cable() {
-    let Some(mut command) = two_nodes("clocks of two nodes") else { return };
+    let Some(mut command) = two_nodes("clocks of two nodes", "1") else { return };
     let arguments = ["sync", "--domains", "rank", "--check", "500ms", "-J"];
     let document = document(command.args(arguments));
     assert_eq!(document["ranks"][1]["host"], "nodeb");
@@ -64,7 +65,7 @@ fn clocks_of_nodes_are_synchronised_over_the_cable() {
 
 #[test]
 fn collectives_between_nodes_are_measured_and_predicted() {
-    let Some(mut command) = two_nodes("collectives between two nodes") else { return };
+    let Some(mut command) = two_nodes("collectives between two nodes", "1") else { return };
     let arguments = ["check", "--op", "bcast,barrier", "-s", "8", "--max-time", "1s", "-J"];
     let document = document(command.args(arguments));
     let results = document["results"].as_array().unwrap();
@@ -79,7 +80,7 @@ fn collectives_between_nodes_are_measured_and_predicted() {
 /// cable of 100 Mb/s, on which they take nearly all of the time.
 #[test]
 fn a_program_traced_on_one_machine_is_predicted_for_two() {
-    let Some(_) = two_nodes("an application on two nodes") else { return };
+    let Some(_) = two_nodes("an application on two nodes", "1") else { return };
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = common::compiled("jacobi.f90", &["-O2"], folder.path()) else { return };
     let mut check = Command::new(binary());

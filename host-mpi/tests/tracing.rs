@@ -758,7 +758,8 @@ fn more_ranks_than_processors_are_refused_before_anything_is_measured() {
 
 #[test]
 fn progress_shows_whether_messages_move_beside_computing() {
-    let mut command = ranks(2);
+    // The third sleeps.
+    let mut command = ranks(3);
     let found = common::document(command.args(["progress", "-s", "1K,1M", "-J"]));
     let rows = found["rows"].as_array().unwrap();
     let sizes: Vec<_> = rows.iter().map(|row| row["size_bytes"].as_u64().unwrap()).collect();

@@ -71,6 +71,9 @@ pub(super) fn run(
     if job.size() < 2 {
         return Err(CliError::usage("a link has two ends: mpirun -n 2 loggap-mpi measure"));
     }
+    if args.pairs.one_link && job.size() > 2 {
+        return session.on_one_link(|session| run(args, session, console));
+    }
     args.buffers.check(session)?;
     let calls = args.calls();
     // Rank 0 tells the others when the run is over; they continue until then.

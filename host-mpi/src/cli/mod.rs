@@ -27,7 +27,7 @@ use loggap_core::sync::{Assumptions, MOST_DRIFT_PPM};
 use nix::unistd::getppid;
 
 use crate::collective::judge::Tolerance;
-use crate::job::{Job, JobError, Sharing, launched_as};
+use crate::job::{CONTROLLER, Job, JobError, Sharing, launched_as};
 
 /// Measure MPI: its links, its clocks and its collective operations.
 #[derive(Debug, Parser)]
@@ -170,6 +170,25 @@ impl Session<'_> {
             Err(CliError::Message { .. }) if !self.job.leads() => Ok(Exit::Done),
             outcome => outcome,
         }
+    }
+
+    /// Runs `work` on the link of rank 0 to the first rank on another machine, or else to rank 1, as
+    /// a job of these two; the others sleep. All ranks call this together.
+    fn on_one_link(
+        &self,
+        work: impl FnOnce(&Session<'_>) -> Result<Exit, CliError>,
+    ) -> Result<Exit, CliError> {
+        let Some(job) = self.job.one_link() else {
+            let _done = self.job.hear_after(Duration::from_hours(24), CONTROLLER);
+            return Ok(Exit::Done);
+        };
+        let outcome = work(&Session { job: &job, interrupt: self.interrupt });
+        if self.job.leads() {
+            self.job.others().for_each(|rank| self.job.tell(rank, measure::DONE));
+        } else {
+            let _done = self.job.hear_after(Duration::ZERO, CONTROLLER);
+        }
+        outcome
     }
 }
 

@@ -29,6 +29,10 @@ pub(super) struct PairsArgs {
     /// Sessions of each pair, in rounds of random order; medians count. 3 unless given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     times: Option<u32>,
+    /// Measure one link, of rank 0 to the first rank on another machine, or else to
+    /// rank 1, as a job of two ranks does; the others sleep.
+    #[arg(long, conflicts_with_all = ["pairs", "times", "heat_map"])]
+    pub(super) one_link: bool,
     /// Probability of calling a machine, rank or pair slow when none is.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = loggap::flags::parse::percent)]
     error: u32,
@@ -40,7 +44,7 @@ pub(super) struct PairsArgs {
 impl PairsArgs {
     /// True if there is more than one pair to measure.
     pub(super) fn are_many(&self, ranks: i32) -> bool {
-        ranks > 2 || self.pairs.is_some()
+        !self.one_link && (ranks > 2 || self.pairs.is_some())
     }
 
     /// Given option that a single pair cannot use.

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::{Session, create};
 use crate::progress::{self, Progress, Rules};
 
-/// Does MPI move a message while a rank computes? Rank 0 asks rank 1 for messages; then one of them
+/// Does MPI move a message while a rank computes? Rank 0 asks rank 1 for messages (or the first rank
+/// on another machine); then one of them
 /// computes, for twice the time of a message and 20 us, before it waits.
 ///
 /// The longest message whose send does not wait for its receive is the eager limit, S.
@@ -52,6 +53,9 @@ pub(super) fn run(
         return session.told_by_first(Err(CliError::usage(
             "progress takes two ranks: mpirun -n 2 loggap-mpi progress",
         )));
+    }
+    if session.job.size() > 2 {
+        return session.on_one_link(|session| run(args, session, console));
     }
     let size = |size: u64| u32::try_from(size).map_err(|_| CliError::usage("-s: up to 4 GiB - 1"));
     let sizes = args.sizes.as_ref().map(|sizes| sizes.list().into_iter().map(size).collect());

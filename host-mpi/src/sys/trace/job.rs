@@ -240,14 +240,14 @@ impl Job {
         u64::from_ne_bytes(bytes)
     }
 
-    /// Number of processors that the ranks of each rank's kernel may use together.
+    /// Number of processors that the ranks of each rank's host may use together.
     fn processors(&self) -> Vec<u32> {
-        let mut together: BTreeMap<u128, [u64; 16]> = BTreeMap::new();
+        let mut together: BTreeMap<_, [u64; 16]> = BTreeMap::new();
         for rank in &self.ranks {
-            let all = together.entry(rank.boot).or_default();
+            let all = together.entry((rank.boot, rank.host)).or_default();
             all.iter_mut().zip(rank.processors).for_each(|(all, own)| *all |= own);
         }
-        let of = |rank: &Rank| together.get(&rank.boot).into_iter().flatten();
+        let of = |rank: &Rank| together.get(&(rank.boot, rank.host)).into_iter().flatten();
         self.ranks.iter().map(|rank| of(rank).map(|word| word.count_ones()).sum()).collect()
     }
 

@@ -294,7 +294,8 @@ fn profile(
     }
     step(console, format_args!("profile"));
     let path = output.map_or_else(|| folder.join("profile.json"), Path::to_owned);
-    let mut words = vec![OsStr::new("measure"), "-o".as_ref(), path.as_os_str()];
+    let mut words =
+        vec![OsStr::new("measure"), "--one-link".as_ref(), "-o".as_ref(), path.as_os_str()];
     words.extend(measure.split_whitespace().map(OsStr::new));
     jobs.run(launcher, &words)?;
     read(&path)
