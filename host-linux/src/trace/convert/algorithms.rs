@@ -175,12 +175,13 @@ impl Algorithms {
     /// Algorithm for a call whose vector, or block, has `size` bytes.
     fn choose(&self, operation: Operation, ranks: u32, size: u64) -> Chosen {
         let Library { rules, forced, fixed, .. } = &self.library;
-        possible(&self.named, operation, ranks)
-            .or_else(|| by_rules(&self.rules, operation, ranks, size))
-            .or_else(|| by_rules(rules, operation, ranks, size))
-            .or_else(|| possible(forced, operation, ranks))
-            .unwrap_or_else(|| fixed.choose(operation, ranks, size))
-            .for_elements(ranks, size)
+        possible(&self.named, operation, ranks).unwrap_or_else(|| {
+            by_rules(&self.rules, operation, ranks, size)
+                .or_else(|| by_rules(rules, operation, ranks, size))
+                .or_else(|| possible(forced, operation, ranks))
+                .unwrap_or_else(|| fixed.choose(operation, ranks, size))
+                .for_elements(ranks, size)
+        })
     }
 
     /// Algorithm of a call by its name in lower case; `None` if libraries have one only, or which is
@@ -402,11 +403,10 @@ mod tests {
         let ring = plain("ring", Shape::AllreduceRing);
         assert_eq!(all.choose(Operation::Allreduce, 6, 2_000), ring);
         assert_eq!(all.choose(Operation::Allreduce, 3, 2_000), doubling);
+        assert_eq!(all.choose(Operation::Allreduce, 300, 2_000), doubling, "250 elements");
         all.name("allreduce", "rabenseifner").unwrap();
         let rabenseifner = plain("rabenseifner", Shape::AllreduceRabenseifner);
         assert_eq!(all.choose(Operation::Allreduce, 6, 80), rabenseifner);
-        let few = all.choose(Operation::Allreduce, 6, 8);
-        assert_eq!(few, plain("basic_linear", Shape::AllreduceLinear));
         all.name("bcast", "pipeline:64K").unwrap();
         let shape = Shape::BroadcastChains { chains: 1 };
         let pipeline = Chosen { name: "pipeline", shape, segment: 64 << 10 };
@@ -440,15 +440,6 @@ mod tests {
         let file = Some("1\n2\n1\n0 1\n0 4 0 0\n");
         assert_eq!(of(five, &forced, file), ("tree", "ring", None));
         assert_eq!(of(five, &forced[1..], file), new, "not switched on");
-        let reduce = |settings: &[(&str, &str)], rules| {
-            let mut all = Algorithms::default();
-            all.set_library(&trace(five, settings, rules));
-            (all.of_call(REDUCE, 6, 9_000).unwrap().name, all.unlike(REDUCE, 6, 9_000).is_some())
-        };
-        let binary = [forced[0], ("OMPI_MCA_coll_tuned_reduce_algorithm", "4")];
-        assert_eq!(reduce(&binary, None), ("binary", false));
-        assert_eq!(reduce(&binary, Some("1\n11\n1\n0 1\n0 6 0 0\n")), ("in-order_binary", true));
-        assert_ne!(reduce(&binary[1..], None).0, "binary");
         let han = ("OMPI_MCA_coll_han_priority", "35");
         assert_eq!(of(five, &[han], None), new, "on one host");
         let rival = ("OMPI_MCA_coll_hcoll_priority", "90");
@@ -484,6 +475,23 @@ mod tests {
         let none = ("MPIR_CVAR_DEVICE_COLLECTIVES", "none");
         let said = of("MPICH Version: 4.0.2", &[own, none], None);
         assert_eq!(said, ("bruck", "rabenseifner", None));
+    }
+
+    #[test]
+    fn a_forced_reduction_and_rules_for_it_count() {
+        let reduce = |settings: &[(&str, &str)], rules| {
+            let mut all = Algorithms::default();
+            all.set_library(&trace("Open MPI v5.0.3, package: x", settings, rules));
+            (all.of_call(REDUCE, 6, 9_000).unwrap().name, all.unlike(REDUCE, 6, 9_000).is_some())
+        };
+        let binary = [
+            ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
+            ("OMPI_MCA_coll_tuned_reduce_algorithm", "4"),
+        ];
+        assert_eq!(reduce(&binary, None), ("binary", false));
+        let rules = Some("1\n11\n1\n0 1\n0 6 0 0\n");
+        assert_eq!(reduce(&binary, rules), ("in-order_binary", true));
+        assert_ne!(reduce(&binary[1..], None).0, "binary");
     }
 
     /// Whatever `trace info` prints.

@@ -238,6 +238,25 @@ impl Causes {
 }
 
 impl RankRecord {
+    fn head(out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "# sim: as simulated; collective is a part of MPI; busy: sending and receiving, a part of MPI's sim"
+        )?;
+        writeln!(
+            out,
+            "#{:>4} {:>10} {:>12} {:>10} {:>12} {:>13} {:>12} {:>10}",
+            "rank",
+            "compute[s]",
+            "sim[s]",
+            "MPI[s]",
+            "sim[s]",
+            "collective[s]",
+            "sim[s]",
+            "busy[s]"
+        )
+    }
+
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let column = |value| number::decimal(Some(value), 6);
         writeln!(
@@ -326,15 +345,7 @@ pub(super) fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
             100.0 * all.refused_share
         )?;
     }
-    writeln!(
-        out,
-        "# sim: as simulated; collective is a part of MPI; busy: sending and receiving, a part of MPI's sim"
-    )?;
-    writeln!(
-        out,
-        "#{:>4} {:>10} {:>12} {:>10} {:>12} {:>13} {:>12} {:>10}",
-        "rank", "compute[s]", "sim[s]", "MPI[s]", "sim[s]", "collective[s]", "sim[s]", "busy[s]"
-    )?;
+    RankRecord::head(out)?;
     all.by_rank.iter().try_for_each(|rank| rank.print(out))
 }
 
