@@ -137,8 +137,8 @@ impl<'p> Hints<'p> {
         }
     }
 
-    /// Notes nothing but sizes of messages, each with their number, of a program that is not read:
-    /// those of which `tell` tells.
+    /// Notes only sizes of messages, of a program that is not read: `tell` calls its argument with a
+    /// size and the number of messages of that size.
     pub(super) fn note_sizes<T>(
         hints: Option<&Self>,
         tell: impl FnOnce(&mut dyn FnMut(u64, u64)) -> T,

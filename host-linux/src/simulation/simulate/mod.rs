@@ -41,8 +41,7 @@ pub struct Job<'a> {
     /// Patterns with fewer messages are computed on a single thread.
     pub least_messages: u64,
     /// Location of the operations of a file or an extrapolated trace during the run. By default
-    /// those of a file are looked up only if they do not all fit into memory, those of a trace if
-    /// there are many.
+    /// a file is looked up only if its operations do not all fit into memory, a trace if it has many.
     pub program: Option<ProgramForm>,
     /// Processes that share the ranks.
     pub processes: &'a dyn Processes,

@@ -59,7 +59,7 @@ pub enum AlgorithmsError {
         operation: &'static str,
         /// Name.
         name: String,
-        /// Names that there are.
+        /// Names of all its algorithms.
         known: Vec<&'static str>,
     },
     /// A file of rules is wrong.

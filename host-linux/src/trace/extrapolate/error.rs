@@ -82,7 +82,7 @@ pub enum ExtrapolateError {
     OtherShape {
         /// Extents of the traced grid.
         extents: String,
-        /// Those of a larger one.
+        /// Extents of a larger grid.
         example: String,
     },
     /// Messages that are neither of a ring nor of a tree.

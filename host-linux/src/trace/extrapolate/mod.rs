@@ -135,7 +135,7 @@ impl Extrapolation {
     }
 
     /// Sends, receives and calculations of each rank, if all are on the first processor of their rank
-    /// and without wildcards. `note` is told the sizes of messages, each with their number.
+    /// and without wildcards. Calls `note` with sizes of messages and the number of messages of that size.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl Extrapolation {
         Ok(Some(all))
     }
 
-    /// True if there are at most `most` operations. It takes no longer than to count so many.
+    /// True if there are at most `most` operations. Stops counting beyond these.
     pub(crate) fn has_at_most(&self, most: u64) -> bool {
         let kinds: Vec<_> = self.sequences.iter().map(Sequence::kinds).collect();
         let mut ops = 0u64;

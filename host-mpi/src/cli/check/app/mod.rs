@@ -101,18 +101,18 @@ impl Jobs<'_> {
         };
         let mut command = Command::new(first);
         command.args(launcher).arg(own).args(words);
-        let (told, teller) = io::pipe().map_err(CliError::failed)?;
-        let both = teller.try_clone().map_err(CliError::failed)?;
-        command.stdin(Stdio::null()).stdout(both).stderr(teller);
+        let (output, stdout) = io::pipe().map_err(CliError::failed)?;
+        let stderr = stdout.try_clone().map_err(CliError::failed)?;
+        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let mut child = command.spawn().map_err(|error| {
             CliError::usage(format_args!("--launcher: cannot start '{first}': {error}"))
         })?;
         // The pipe ends when the job has closed it, and this process.
         drop(command);
-        let told = listen(told);
+        let output = listen(output);
         let mut lines: Vec<String> = Vec::new();
         let status = attend(&mut child, self.interrupt, |wait| {
-            let line = told.recv_timeout(wait)?;
+            let line = output.recv_timeout(wait)?;
             if lines.len() == LINES {
                 lines.remove(0);
             }
@@ -180,9 +180,11 @@ impl Jobs<'_> {
             return Err(CliError::failed("the program ended without MPI_Init: nothing was traced"));
         }
         // Such as that the disk is full.
-        let incomplete =
-            said.iter().find(|line| line.contains("loggap trace:") && line.contains("cannot"));
-        if let Some(incomplete) = incomplete {
+        let is_of_tracer = |line: &&String| line.contains("loggap trace:");
+        let wrong = ["cannot ", "the trace is incomplete"];
+        let mut of_tracer = said.iter().filter(is_of_tracer);
+        if let Some(incomplete) = of_tracer.find(|line| wrong.iter().any(|one| line.contains(one)))
+        {
             return Err(CliError::failed(incomplete));
         }
         Trace::open(directory).map_err(CliError::failed)
