@@ -191,6 +191,7 @@ pub fn fingerprint(calls: Calls, route: Route) -> MpiLibrary {
         send: option_name(&calls.send),
         receive: option_name(&calls.receive),
         alignment: Some(calls.alignment),
+        rotated_bytes: calls.rotated_bytes,
         settings: kept
             .chain(limits)
             .chain(

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use loggap::link::LinkError;
-use loggap::machine::buffer::Alignment;
+use loggap::machine::buffer::{Alignment, Buffer, BufferRole};
 use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::units::Bytes;
-use loggap_core::wire::MAGIC;
+use loggap_core::wire::{FRAME_LEN, MAGIC};
 use mpi::point_to_point::{Destination, Source};
 use mpi::request;
 use mpi::topology::Process;
@@ -47,7 +47,61 @@ pub struct Calls {
     pub receive: ReceiveCall,
     /// Alignment of the buffers.
     pub alignment: Alignment,
+    /// Bytes of memory through which messages rotate at each end, for `Send`, `Ssend` and `Recv`;
+    /// `None` for one buffer.
+    pub rotated_bytes: Option<u64>,
 }
+
+/// Memory for messages that the caches do not hold: each has the place behind the one before.
+#[derive(Debug)]
+struct Rotation {
+    memory: Buffer<u8>,
+    next: usize,
+}
+
+impl Rotation {
+    /// `None` if there is no memory.
+    fn new(bytes: usize, calls: Calls, role: BufferRole) -> Option<Self> {
+        Some(Self { memory: Buffer::new(bytes, calls.alignment, role, 1)?, next: 0 })
+    }
+
+    /// Place of a message; `None` if it is longer than the memory.
+    fn place(&mut self, length: usize) -> Option<&mut [u8]> {
+        const LINE: usize = 64;
+        let end = |begin: usize| begin.checked_add(length).filter(|end| *end <= self.memory.len());
+        let begin = if end(self.next).is_some() { self.next } else { 0 };
+        let end = end(begin)?;
+        self.next = end.next_multiple_of(LINE);
+        self.memory.get_mut(begin..end)
+    }
+}
+
+/// Memory of both directions of a link.
+#[derive(Debug)]
+pub struct Rotations {
+    sent: Rotation,
+    received: Rotation,
+}
+
+impl Rotations {
+    /// `Ok(None)` where `calls` have one buffer.
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`].
+    pub fn new(calls: Calls) -> Result<Option<Self>, NoMemory> {
+        let Some(bytes) = calls.rotated_bytes else { return Ok(None) };
+        let bytes = usize::try_from(bytes).map_err(|_| NoMemory)?;
+        let memory = |role| Rotation::new(bytes, calls, role).ok_or(NoMemory);
+        let (sent, received) = (memory(BufferRole::Send)?, memory(BufferRole::Receive)?);
+        Ok(Some(Self { sent, received }))
+    }
+}
+
+/// There is no memory for the buffers of messages.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("there is no memory for rotating buffers")]
+pub struct NoMemory;
 
 /// Byte messages between this rank and another one, all with the same tag.
 ///
@@ -62,6 +116,7 @@ pub struct MpiLink<'a> {
     open: OpenSends,
     answers: OpenReceive,
     replies: Option<&'a mut [u8]>,
+    rotations: Option<Rotations>,
 }
 
 impl fmt::Debug for MpiLink<'_> {
@@ -78,7 +133,15 @@ impl<'a> MpiLink<'a> {
     #[must_use]
     pub fn new(peer: Process<'a>, calls: Calls, watch: &'a Watch) -> Self {
         let (open, answers) = Default::default();
-        Self { peer, calls, watch, is_waiting: false, open, answers, replies: None }
+        let (replies, rotations) = (None, None);
+        Self { peer, calls, watch, is_waiting: false, open, answers, replies, rotations }
+    }
+
+    /// Sends from `rotations` and receives into them, if there are any.
+    #[must_use]
+    pub fn rotating(mut self, rotations: Option<Rotations>) -> Self {
+        self.rotations = rotations;
+        self
     }
 
     /// As [`MpiLink::new`], for the end that replies. It replies from
@@ -114,6 +177,37 @@ impl<'a> MpiLink<'a> {
                 }
             }
         }
+    }
+
+    /// Sends a data message from another place: only its first byte has contents. A control frame is
+    /// sent from where it is.
+    #[inline]
+    fn pass_on_from(&self, place: Option<&mut [u8]>, message: &[u8]) {
+        match (message.first(), place) {
+            (Some(tag), Some(place)) if *tag != MAGIC[0] => {
+                if let Some(first) = place.first_mut() {
+                    *first = *tag;
+                }
+                self.pass_on(place);
+            }
+            _ => self.pass_on(message),
+        }
+    }
+
+    /// Receives by `receive` into the next place, if messages rotate, and copies what has contents.
+    #[inline]
+    fn receive_by(
+        &mut self,
+        buffer: &mut [u8],
+        receive: impl FnOnce(&mut [u8]) -> Option<usize>,
+    ) -> Option<usize> {
+        let rotated = self.rotations.as_mut().and_then(|all| all.received.place(buffer.len()));
+        let Some(place) = rotated else { return receive(buffer) };
+        let length = receive(place)?;
+        let is_control = place.first() == MAGIC.first();
+        let contents = if is_control { length.min(FRAME_LEN) } else { length.min(1) };
+        buffer.iter_mut().zip(&*place).take(contents).for_each(|(to, from)| *to = *from);
+        Some(length)
     }
 
     /// Notes a poll without a message. A wait begins with the first such poll,
@@ -159,21 +253,15 @@ impl Link for MpiLink<'_> {
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
         self.end_wait();
-        let Some(replies) = self.replies.take() else {
+        if let Some(mut rotations) = self.rotations.take() {
+            self.pass_on_from(rotations.sent.place(message.len()), message);
+            self.rotations = Some(rotations);
+        } else if let Some(replies) = self.replies.take() {
+            self.pass_on_from(replies.get_mut(..message.len()), message);
+            self.replies = Some(replies);
+        } else {
             self.pass_on(message);
-            return Ok(());
-        };
-        match (message.first(), replies.get_mut(..message.len())) {
-            // A control frame has contents, a data message only its first byte.
-            (Some(tag), Some(reply)) if *tag != MAGIC[0] => {
-                if let Some(first) = reply.first_mut() {
-                    *first = *tag;
-                }
-                self.pass_on(reply);
-            }
-            _ => self.pass_on(message),
         }
-        self.replies = Some(replies);
         Ok(())
     }
 
@@ -189,7 +277,7 @@ impl Link for MpiLink<'_> {
             return Ok(None);
         };
         self.end_wait();
-        Ok(receive::length(&message.matched_receive_into(buffer)))
+        Ok(self.receive_by(buffer, |place| receive::length(&message.matched_receive_into(place))))
     }
 
     #[inline]
@@ -198,7 +286,10 @@ impl Link for MpiLink<'_> {
             _ if self.answers.is_open() => self.poll_receive(buffer),
             ReceiveCall::Recv => {
                 self.end_wait();
-                Ok(receive::length(&self.watch.during(|| self.peer.receive_into(buffer))))
+                let (peer, watch) = (self.peer, self.watch);
+                Ok(self.receive_by(buffer, |place| {
+                    receive::length(&watch.during(|| peer.receive_into(place)))
+                }))
             }
             ReceiveCall::Irecv => {
                 let arrived = receive::around(&self.peer, buffer, || Ok::<(), LinkError>(()))?.1;
@@ -252,5 +343,20 @@ impl Link for MpiLink<'_> {
 
     fn discard(&mut self) -> Result<(), LinkError> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_follow_each_other_and_begin_again_where_one_does_not_fit() {
+        let mut rotation = Rotation::new(300, Calls::default(), BufferRole::Send).unwrap();
+        let begin = rotation.memory.as_ptr().addr();
+        let mut place = |length| rotation.place(length).map(|place| place.as_ptr().addr() - begin);
+        let lengths = [1, 100, 64, 44, 300, 0, 301, 1];
+        let places = [Some(0), Some(64), Some(192), Some(256), Some(0), Some(0), None, Some(0)];
+        assert_eq!(lengths.map(&mut place), places);
     }
 }

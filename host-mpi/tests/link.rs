@@ -204,6 +204,28 @@ fn over_tcp_the_limit_of_tcp_is_named() {
     assert!(is_found(&first) || is_found(&measured()), "{first:?}");
 }
 
+/// Messages and replies have places of their own; control frames arrive whole.
+#[test]
+fn buffers_rotate_through_memory_that_caches_do_not_hold() {
+    let rotated = |more: &[&str]| {
+        let arguments = ["measure", "--rotate", "-s", "1,1K,64K,1M", "--max-time", "2", "-J"];
+        let mut command = ranks(2);
+        command.args(arguments).args(more);
+        command
+    };
+    for send in ["send", "ssend"] {
+        let document = document(&mut rotated(&["--send", send]));
+        let bytes = document["host"]["link"]["mpi"]["rotated_bytes"].as_u64().unwrap();
+        assert!(bytes > 2 << 20, "{bytes}");
+        let ranges = document["ranges"].as_array().unwrap();
+        assert!(ranges.iter().all(|range| range["half_rtt_s"].is_f64()), "{document}");
+        assert_eq!(ranges.last().unwrap()["last_bytes"], 1 << 20);
+    }
+    let refused = run(&mut rotated(&["--recv", "irecv"]));
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("--rotate is for --send send"), "{}", refused.stderr);
+}
+
 #[test]
 fn one_rank_is_no_link_and_wrong_options_are_named_once() {
     let output = run(ranks(1).arg("measure"));

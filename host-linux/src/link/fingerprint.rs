@@ -57,6 +57,9 @@ pub struct MpiLibrary {
     /// Alignment of message buffers; `None` in profiles whose buffers an allocator placed.
     #[serde(flatten)]
     pub alignment: Option<Alignment>,
+    /// Bytes of memory through which the buffers rotate; `None` for one buffer, which the caches hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotated_bytes: Option<u64>,
     /// Library settings that decide how messages travel, by the library's names.
     pub settings: BTreeMap<String, String>,
 }

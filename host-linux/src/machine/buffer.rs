@@ -11,6 +11,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
+use super::kernel_files::read_setting;
 use crate::sys::huge;
 
 /// Bytes of a page, and default alignment of buffers.
@@ -50,6 +51,16 @@ pub enum BufferRole {
     Send,
     /// Messages are received into it.
     Receive,
+}
+
+/// Bytes of the largest cache of processor 0, as the kernel tells; 32 MiB where it does not.
+#[must_use]
+pub fn largest_cache() -> u64 {
+    let of = |index: u32| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+        crate::flags::parse::size(&read_setting(path)?).ok()
+    };
+    (0..8).filter_map(of).max().unwrap_or(32 << 20)
 }
 
 /// True if the system grants huge pages on request.
@@ -122,6 +133,11 @@ mod tests {
 
     fn place<T>(buffer: &Buffer<T>, within: u32) -> usize {
         buffer.as_ptr().addr() % within as usize
+    }
+
+    #[test]
+    fn the_largest_cache_is_that_of_a_processor() {
+        assert!((64 << 10..1 << 32).contains(&largest_cache()), "{}", largest_cache());
     }
 
     #[test]

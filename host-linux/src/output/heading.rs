@@ -35,6 +35,8 @@ pub(super) fn title(document: &ProfileDocument) -> String {
     parts.extend(link.speed_bits_per_s.map(speed));
     let alignment = link.mpi.as_ref().and_then(|mpi| mpi.alignment);
     parts.extend(alignment.map(|alignment| alignment.to_string()));
+    let rotated = link.mpi.as_ref().and_then(|mpi| mpi.rotated_bytes);
+    parts.extend(rotated.map(|bytes| format!("rotating through {}", number::size(bytes))));
     parts.extend(link.mtu_bytes.map(|mtu| format!("MTU {mtu}")));
     format!("{hostname} to {there}: {}", parts.join(", "))
 }

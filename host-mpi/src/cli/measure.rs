@@ -3,7 +3,7 @@
 use loggap::drive::{Ends, MeasureError, Observer, ProtocolLimit, Run};
 use loggap::flags::measuring::{self, MeasureArgs};
 use loggap::link::{LinkError, LinkFingerprint, Waiting};
-use loggap::machine::buffer::{Alignment, Buffer, BufferRole};
+use loggap::machine::buffer::{self, Alignment, Buffer, BufferRole};
 use loggap::machine::clock::HostClock;
 use loggap::machine::placement::Placement;
 use loggap::machine::warning::Warning;
@@ -16,7 +16,7 @@ use super::pairs::{self, PairsArgs};
 use super::{BufferArgs, Session};
 use crate::job::CONTROLLER;
 use crate::library::{self, Limit};
-use crate::link::{Calls, MpiLink, ReceiveCall, SendCall};
+use crate::link::{Calls, MpiLink, ReceiveCall, Rotations, SendCall};
 
 /// Name of the transport in profiles.
 const TRANSPORT: &str = "mpi";
@@ -45,6 +45,11 @@ pub(super) struct Args {
     /// MPI_Test until the message has arrived).
     #[arg(long, value_name = "CALL", default_value = "recv", hide_possible_values = true)]
     recv: ReceiveCall,
+    /// Send from and receive into memory that the caches do not hold: messages
+    /// rotate through twice the largest cache at each end. With --send send or
+    /// ssend, and --recv recv.
+    #[arg(long)]
+    rotate: bool,
     #[command(flatten)]
     buffers: BufferArgs,
     #[command(flatten)]
@@ -54,8 +59,11 @@ pub(super) struct Args {
 }
 
 impl Args {
-    pub(super) const fn calls(&self) -> Calls {
-        Calls { send: self.send, receive: self.recv, alignment: self.buffers.alignment() }
+    pub(super) fn calls(&self) -> Calls {
+        let (send, receive, alignment) = (self.send, self.recv, self.buffers.alignment());
+        let longest = u64::from(self.measure.longest_message()) + FRAME_LEN as u64;
+        let rotated_bytes = self.rotate.then(|| 2 * buffer::largest_cache().max(longest));
+        Calls { send, receive, alignment, rotated_bytes }
     }
 }
 
@@ -75,6 +83,10 @@ pub(super) fn run(
         return session.on_one_link(|session| run(args, session, console));
     }
     args.buffers.check(session)?;
+    if args.rotate && (args.send == SendCall::Isend || args.recv == ReceiveCall::Irecv) {
+        let error = CliError::usage("--rotate is for --send send or ssend, and --recv recv");
+        return session.told_by_first(Err(error));
+    }
     let calls = args.calls();
     // Rank 0 tells the others when the run is over; they continue until then.
     session.interrupt.listen();
@@ -126,7 +138,9 @@ pub(super) fn respond(
             none => none.insert(memory(longest, calls.alignment)?),
         };
         let peer = session.job.peer(initiator);
-        let mut link = MpiLink::replying(peer, calls, session.job.watch(), replies);
+        let rotations = Rotations::new(calls).map_err(CliError::failed)?;
+        let link = MpiLink::replying(peer, calls, session.job.watch(), replies);
+        let mut link = link.rotating(rotations);
         serve_with(&clock, &mut link, buffer, options).map_err(|error| {
             CliError::failed(format_args!("rank {}: {error}", session.job.rank()))
         })?;
@@ -171,7 +185,8 @@ impl<'a> Ends for MpiEnds<'a> {
     fn open(&mut self, _clock: &HostClock) -> Result<MpiLink<'a>, CliError> {
         self.session.job.tell(self.peer, SERVE);
         let job = self.session.job;
-        Ok(MpiLink::new(job.peer(self.peer), self.calls, job.watch()))
+        let rotations = Rotations::new(self.calls).map_err(CliError::failed)?;
+        Ok(MpiLink::new(job.peer(self.peer), self.calls, job.watch()).rotating(rotations))
     }
 
     fn close(&mut self) -> Option<CliError> {

@@ -21,7 +21,7 @@ use crate::collective::piece::Piece;
 use crate::collective::run::{Bench, CollectiveError};
 use crate::collective::series::{Measured, Sample};
 use crate::job::CONTROLLER;
-use crate::link::{Calls, ReceiveCall, SendCall};
+use crate::link::Calls;
 
 /// Distance between two ranks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Serialize)]
@@ -70,7 +70,7 @@ pub(super) fn profiles(
     console: &mut Console,
 ) -> Result<Vec<ProfileDocument>, CliError> {
     let Profiled { pairs, sizes, time, alignment } = *profiled;
-    let calls = Calls { send: SendCall::Send, receive: ReceiveCall::Recv, alignment };
+    let calls = Calls { alignment, ..Calls::default() };
     if !session.job.leads() {
         let longest = sizes.iter().max().copied().unwrap_or(0);
         respond(calls, longest, session, CONTROLLER)?;

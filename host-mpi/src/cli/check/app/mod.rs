@@ -264,7 +264,8 @@ pub(in crate::cli) fn run(
             "the interval of the prediction is that of the runs, without the profile's: {error}"
         )),
     }
-    let document = Document::new(app, &runs);
+    let rotated = document.host.link.mpi.as_ref().and_then(|mpi| mpi.rotated_bytes);
+    let document = Document::new(app, &runs, rotated);
     document.warnings.iter().for_each(|warning| console.warn(warning));
     console.report(args.json, &document, |out| print(out, &document))?;
     let Some(ppm) = args.assert else { return Ok(Exit::Done) };

@@ -74,6 +74,8 @@ pub(super) struct Document {
     rendezvous: &'static str,
     /// Longest message whose send does not wait for its receive; `None` if none of up to 1 MiB waits.
     eager_limit_bytes: Option<u32>,
+    /// Memory through which the buffers of the profile rotated; `None` for one buffer.
+    rotated_bytes: Option<u64>,
     /// Largest difference that agrees.
     bound: f64,
     verdict: Verdict,
@@ -133,7 +135,7 @@ impl Judgement {
 }
 
 impl Document {
-    pub(super) fn new(app: &AppArgs, runs: &Runs) -> Self {
+    pub(super) fn new(app: &AppArgs, runs: &Runs, rotated_bytes: Option<u64>) -> Self {
         let measured = estimate(runs.plain.iter().map(|run| run.time));
         let predicted = estimate(runs.predicted.iter().map(|one| one.run.time));
         let predicted = widened(predicted, runs.uncertainty);
@@ -173,6 +175,7 @@ impl Document {
             receive,
             rendezvous,
             eager_limit_bytes: runs.rules.eager_limit,
+            rotated_bytes,
             bound,
             verdict,
             compute_only,
@@ -298,7 +301,13 @@ pub(super) fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
     if let Some(elsewhere) = &all.trace_launcher {
         writeln!(out, "# traced with {elsewhere}: times of ranks below are from there")?;
     }
-    writeln!(out, "# {} runs with and without tracing, in turn; medians, 95% intervals", all.runs)?;
+    let buffers = if all.rotated_bytes.is_some() { "beyond" } else { "in" };
+    writeln!(
+        out,
+        "# {} runs with and without tracing, in turn; medians, 95% intervals; profile with buffers \
+         {buffers} the caches",
+        all.runs
+    )?;
     let line = |out: &mut dyn Write, name: &str, [value, low, high]: [f64; 3], rest: &str| {
         let [value, low, high] = [value, low, high].map(number::significant);
         writeln!(out, "{name:<13} {value} s  [{low}, {high}]{rest}")
